@@ -1,0 +1,152 @@
+//! The laws as a test suite that any store can run, ours or yours.
+//!
+//! ```
+//! use tollgate_core::PlainStore;
+//! use tollgate_core::contract::Suite;
+//!
+//! let store = PlainStore::default();
+//! Suite::new(&store).cases(4).run_all();
+//! ```
+//!
+//! A law that does not hold panics with the shortest case that breaks it. Every case uses keys of
+//! its own, and nothing is deleted, so give the suite a store it may fill. All times are passed in;
+//! a store that keeps its state by another clock must not drop it while the suite runs.
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test suite: a law that does not hold is a panic"
+)]
+
+mod generate;
+mod ids;
+mod laws;
+mod settle;
+mod vectors;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+use crate::{Act, Answered, Decision, Id, Key, Limit, Name, Op, Policy, Store, StoreError, Time};
+pub use generate::{ALGORITHMS, Step, limit_line, steps};
+
+/// Drives what a store answers later.
+type BlockOn<'s> = dyn Fn(Pin<Box<dyn Future<Output = ()> + Send + '_>>) + 's;
+
+/// The laws, to be held against one store.
+pub struct Suite<'s> {
+    store: &'s dyn Store,
+    block_on: Box<BlockOn<'s>>,
+    cases: u32,
+    next_key: AtomicU64,
+}
+
+impl<'s> Suite<'s> {
+    /// A suite for a store that answers at once.
+    #[must_use]
+    pub fn new(store: &'s dyn Store) -> Suite<'s> {
+        Suite {
+            store,
+            block_on: Box::new(|_| panic!("this store answers later: call Suite::block_on")),
+            cases: 64,
+            next_key: AtomicU64::new(0),
+        }
+    }
+
+    /// How to wait for a store that answers later, such as `runtime.block_on`.
+    #[must_use]
+    pub fn block_on(
+        mut self,
+        block_on: impl Fn(Pin<Box<dyn Future<Output = ()> + Send + '_>>) + 's,
+    ) -> Suite<'s> {
+        self.block_on = Box::new(block_on);
+        self
+    }
+
+    /// How many random cases each law is tried on, for each algorithm.
+    #[must_use]
+    pub fn cases(mut self, cases: u32) -> Suite<'s> {
+        self.cases = cases;
+        self
+    }
+
+    /// Everything: the laws, ids and reservations, and the known answers.
+    pub fn run_all(&self) {
+        self.law_1_deny_is_free();
+        self.law_1_count_denied_counts_every_attempt();
+        self.law_2_all_or_nothing();
+        self.law_3_remaining_is_exact();
+        self.law_4_retry_after_is_enough_and_no_more();
+        self.law_5_reset_after_means_forgotten();
+        self.law_6_time_never_gives_back();
+        self.law_7_no_drift();
+        self.law_8_idle_earns_no_more_than_full();
+        self.settling_is_never_more_generous();
+        self.settling_is_exact_over_other_cost();
+        self.ids_make_a_retry_safe();
+        self.release_and_reset_forget_ids();
+        self.known_answers();
+    }
+
+    /// Tries a law on random cases; panics with the smallest that breaks it.
+    fn hold<T: Debug>(
+        &self,
+        law: &str,
+        cases: &impl Strategy<Value = T>,
+        test: impl Fn(T) -> Result<(), TestCaseError>,
+    ) {
+        let config = Config { cases: self.cases, failure_persistence: None, ..Config::default() };
+        let result = TestRunner::new(config).run(cases, test);
+        if let Err(broken) = result {
+            panic!("{law}: {broken}");
+        }
+    }
+
+    /// A key nobody has used.
+    fn key(&self) -> Asker<'_> {
+        let number = self.next_key.fetch_add(1, Ordering::Relaxed);
+        Asker { suite: self, key: format!("contract-{number}") }
+    }
+
+    fn apply(&self, op: Op<'_>, at: Time) -> Result<Decision, StoreError> {
+        let ops = [op];
+        let mut out = [Err(StoreError::malformed("the store gave no answer"))];
+        if let Answered::Later(later) = self.store.apply(&ops, Some(at), &mut out) {
+            (self.block_on)(later);
+        }
+        let [answer] = out;
+        answer
+    }
+}
+
+/// Asks one key, whatever the limits.
+struct Asker<'s> {
+    suite: &'s Suite<'s>,
+    key: String,
+}
+
+impl Asker<'_> {
+    fn ask(&self, limits: &[Limit], step: &Step, at: Time) -> Result<Decision, StoreError> {
+        let name = Name::new("contract").map_err(StoreError::unavailable)?;
+        let policy = Policy::new(name, limits.to_vec());
+        let key = Key::new(self.key.as_bytes()).map_err(StoreError::unavailable)?;
+        let items = policy.items(|_| Some(key)).map_err(StoreError::unavailable)?;
+        let id = step.id.and_then(|id| Id::new(id.as_bytes()).ok());
+        let op = Op { policy: policy.name(), items: &items, act: step.act, cost: step.cost, id };
+        self.suite.apply(op, at)
+    }
+
+    fn peek(&self, limits: &[Limit], cost: u64, at: Time) -> Result<Decision, TestCaseError> {
+        sure(self.ask(limits, &Step::new(Act::Peek, cost), at))
+    }
+}
+
+/// A store error is no answer, so no law can hold.
+fn sure(answer: Result<Decision, StoreError>) -> Result<Decision, TestCaseError> {
+    answer.map_err(|error| TestCaseError::fail(format!("the store failed: {error}")))
+}

@@ -1,0 +1,315 @@
+//! Laws 1 to 8, as ALGORITHMS.md numbers them.
+
+use std::fmt;
+
+use proptest::prelude::*;
+
+use super::generate::{ALGORITHMS, Step, limit_line, start, steps};
+use super::{Asker, Suite, sure};
+use crate::{Act, Decision, Limit, MAX_COST, Span, Time};
+
+type TestResult = Result<(), TestCaseError>;
+
+/// Limits, in versions with other numbers, and what is done to one key under them.
+#[derive(Clone)]
+struct Case {
+    /// Each version is a policy; all have the same rules in the same order.
+    variants: Vec<Vec<Limit>>,
+    start: Time,
+    steps: Vec<Step>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (variant, limits) in self.variants.iter().enumerate() {
+            let lines: Vec<String> = limits.iter().map(Limit::to_string).collect();
+            writeln!(f, "\nlimits {variant}: {lines:?}")?;
+        }
+        write!(f, "from {} on: {:#?}", self.start.as_micros(), self.steps)
+    }
+}
+
+impl Case {
+    fn limits(&self, step: &Step) -> &[Limit] {
+        let variant = step.variant.checked_rem(self.variants.len()).unwrap_or(0);
+        self.variants.get(variant).map_or(&[], Vec::as_slice)
+    }
+
+    /// Each step with its time and the limits it asks.
+    fn timed(&self) -> impl Iterator<Item = (&Step, Time, &[Limit])> {
+        self.steps.iter().scan(self.start, |now, step| {
+            *now = step.time(self.limits(step), *now);
+            Some((step, *now, self.limits(step)))
+        })
+    }
+}
+
+fn parsed(lines: &[String]) -> Vec<Limit> {
+    lines.iter().filter_map(|line| line.parse().ok()).collect()
+}
+
+fn case_of(variants: impl Strategy<Value = Vec<Vec<String>>>) -> impl Strategy<Value = Case> {
+    variants.prop_flat_map(|lines| {
+        let variants: Vec<Vec<Limit>> = lines.iter().map(|lines| parsed(lines)).collect();
+        let capacities = variants.iter().flatten().filter_map(Limit::capacity);
+        let capacity = capacities.min().unwrap_or(1);
+        (start(), steps(capacity, variants.len())).prop_map(move |(start, steps)| Case {
+            variants: variants.clone(),
+            start,
+            steps,
+        })
+    })
+}
+
+/// One limit of that algorithm, in two versions.
+fn single(algorithm: &'static str) -> impl Strategy<Value = Case> {
+    let version = || limit_line(algorithm).prop_map(|line| vec![line]);
+    case_of(proptest::collection::vec(version(), 2))
+}
+
+/// Two or three limits of any kind, in one version.
+fn several() -> impl Strategy<Value = Case> {
+    let any = proptest::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line);
+    case_of(proptest::collection::vec(any, 2..4).prop_map(|lines| vec![lines]))
+}
+
+fn with_count_denied(case: Case) -> Case {
+    let counting = |limit: &Limit| format!("{limit} count-denied").parse().ok();
+    let versions = case.variants.iter();
+    let variants = versions.map(|limits| limits.iter().filter_map(counting).collect()).collect();
+    Case { variants, ..case }
+}
+
+/// Does the steps, and looks at the key after each that was answered.
+fn walk(
+    key: &Asker<'_>,
+    case: &Case,
+    look: impl Fn(&Step, Time, &[Limit], Decision) -> TestResult,
+) -> TestResult {
+    for (step, now, limits) in case.timed() {
+        match key.ask(limits, step, now) {
+            Ok(decision) => look(step, now, limits, decision)?,
+            // Too much debt: refused, and nothing has changed.
+            Err(error) => prop_assert!(error.is_overdrawn(), "the store failed: {error}"),
+        }
+    }
+    Ok(())
+}
+
+fn later(now: Time, wait: Span) -> Option<Time> {
+    Time::from_micros(now.after(wait).as_micros())
+}
+
+fn earlier(now: Time, ticks: u64) -> Option<Time> {
+    now.as_micros().checked_sub(ticks).and_then(Time::from_micros)
+}
+
+impl Suite<'_> {
+    /// A law on every algorithm alone, and on policies of several.
+    fn everywhere(&self, law: &str, test: impl Fn(&Case) -> TestResult) {
+        for algorithm in ALGORITHMS {
+            self.hold(&format!("{law} ({algorithm})"), &single(algorithm), |case| test(&case));
+        }
+        self.hold(&format!("{law} (several limits)"), &several(), |case| test(&case));
+    }
+
+    /// Law 1: what was denied can be left out, and every other answer is the same.
+    pub fn law_1_deny_is_free(&self) {
+        self.everywhere("law 1: deny is free", |case| self.twin_without_denials(case));
+    }
+
+    /// Law 2: the same of policies, where one limit denies what the others would have taken.
+    pub fn law_2_all_or_nothing(&self) {
+        self.hold("law 2: all or nothing", &several(), |case| self.twin_without_denials(&case));
+    }
+
+    fn twin_without_denials(&self, case: &Case) -> TestResult {
+        let (key, twin) = (self.key(), self.key());
+        walk(&key, case, |step, now, limits, decision| {
+            if step.act == Act::Peek || !decision.allowed {
+                return Ok(());
+            }
+            prop_assert_eq!(sure(twin.ask(limits, step, now))?, decision);
+            Ok(())
+        })
+    }
+
+    /// Law 1, turned round: under `count-denied` a denied check is as good as a charge.
+    pub fn law_1_count_denied_counts_every_attempt(&self) {
+        for algorithm in ALGORITHMS.into_iter().filter(|name| *name != "sliding-log") {
+            let cases = single(algorithm).prop_map(with_count_denied);
+            self.hold("law 1: count-denied", &cases, |case| {
+                let (key, twin) = (self.key(), self.key());
+                walk(&key, &case, |step, now, limits, decision| {
+                    let attempt = !decision.allowed && step.act != Act::Peek;
+                    // Under an id a charge would be remembered, and a denial is not.
+                    let charge = Step { act: Act::Charge, id: None, ..step.clone() };
+                    let same = if attempt && algorithm != "concurrency" { &charge } else { step };
+                    let answer = sure(twin.ask(limits, same, now))?;
+                    prop_assert_eq!(answer.remaining, decision.remaining);
+                    prop_assert_eq!(answer.retry_after, decision.retry_after);
+                    prop_assert_eq!(answer.reset_after, decision.reset_after);
+                    Ok(())
+                })
+            });
+        }
+    }
+
+    /// Law 3: a check of `remaining` would pass, one more would not.
+    pub fn law_3_remaining_is_exact(&self) {
+        self.everywhere("law 3: remaining is exact", |case| {
+            let key = self.key();
+            walk(&key, case, |step, now, limits, decision| {
+                let (false, Some(remaining)) = (replays(step), decision.remaining) else {
+                    return Ok(());
+                };
+                let in_debt = !key.peek(limits, 0, now)?.allowed;
+                if in_debt {
+                    prop_assert_eq!(remaining, 0);
+                } else {
+                    prop_assert!(key.peek(limits, remaining, now)?.allowed);
+                }
+                if remaining < MAX_COST {
+                    prop_assert!(!key.peek(limits, remaining.saturating_add(1), now)?.allowed);
+                }
+                Ok(())
+            })
+        });
+    }
+
+    /// Law 4: after `retry_after` it passes, one tick before it does not.
+    pub fn law_4_retry_after_is_enough_and_no_more(&self) {
+        self.everywhere("law 4: retry_after is enough, and no more", |case| {
+            let key = self.key();
+            walk(&key, case, |step, now, limits, decision| {
+                if replays(step) {
+                    return Ok(());
+                }
+                let allowed = |at: Option<Time>| -> Result<Option<bool>, TestCaseError> {
+                    at.map(|at| Ok(key.peek(limits, step.cost, at)?.allowed)).transpose()
+                };
+                match decision.retry_after {
+                    None => {
+                        let clear = allowed(later(now, decision.reset_after))?;
+                        prop_assert_ne!(clear, Some(true), "never, but it passes when reset");
+                    }
+                    Some(wait) => {
+                        let there = later(now, wait);
+                        prop_assert_ne!(allowed(there)?, Some(false), "not enough: {:?}", wait);
+                        if wait > Span::ZERO {
+                            let before = there.and_then(|there| earlier(there, 1));
+                            prop_assert_ne!(allowed(before)?, Some(true), "too much: {:?}", wait);
+                        }
+                    }
+                }
+                Ok(())
+            })
+        });
+    }
+
+    /// Law 5: from the reset on nothing tells the key from one never seen; a tick before, its own
+    /// reset does.
+    pub fn law_5_reset_after_means_forgotten(&self) {
+        self.everywhere("law 5: reset_after means forgotten", |case| {
+            let key = self.key();
+            walk(&key, case, |step, now, limits, decision| {
+                let Some(reset) = later(now, decision.reset_after).filter(|_| !replays(step))
+                else {
+                    return Ok(());
+                };
+                let fresh = self.key();
+                let capacity = limits.iter().filter_map(Limit::capacity).min().unwrap_or(0);
+                for cost in [0, 1, capacity, capacity.saturating_add(1).min(MAX_COST)] {
+                    let (old, new) =
+                        (key.peek(limits, cost, reset)?, fresh.peek(limits, cost, reset)?);
+                    prop_assert_eq!(old, new, "at its reset, cost {}", cost);
+                }
+                if decision.reset_after > Span::ZERO
+                    && let Some(before) = earlier(reset, 1)
+                {
+                    let left = key.peek(limits, 1, before)?.reset_after;
+                    prop_assert_eq!(left, Span::from_micros(1), "a tick before its reset");
+                }
+                Ok(())
+            })
+        });
+    }
+
+    /// Law 6: looking from an earlier instant shows no more room, and moves nothing.
+    pub fn law_6_time_never_gives_back(&self) {
+        self.everywhere("law 6: time never gives back what it took", |case| {
+            let key = self.key();
+            walk(&key, case, |step, now, limits, _| {
+                let before = key.peek(limits, step.cost, now)?;
+                for ticks in [1, 1_000, before.reset_after.as_micros(), now.as_micros() / 2] {
+                    let Some(past) = earlier(now, ticks) else { continue };
+                    let seen = key.peek(limits, step.cost, past)?;
+                    prop_assert!(
+                        seen.remaining <= before.remaining,
+                        "{:?} then {:?}",
+                        seen,
+                        before
+                    );
+                }
+                prop_assert_eq!(key.peek(limits, step.cost, now)?, before);
+                Ok(())
+            })
+        });
+    }
+
+    /// Law 7: a client that always asks is admitted `burst + floor(rate * elapsed)` times, give or
+    /// take one, after an hour as after a second.
+    pub fn law_7_no_drift(&self) {
+        let rates = prop_oneof![
+            Just((1_u64, "week", 604_800_000_000_u64)),
+            Just((7, "day", 86_400_000_000)),
+            (1_u64..10_000_000).prop_map(|n| (n, "s", 1_000_000)),
+            (1_u64..100_000).prop_map(|n| (n, "min", 60_000_000)),
+            Just((10_000_000, "s", 1_000_000)),
+        ];
+        let name = proptest::sample::select(&["gcra", "token-bucket"][..]);
+        let gaps = proptest::collection::vec(1_u64..20_000_000, 1..200);
+        let cases = (name, rates, 1_u64..1000, start(), gaps);
+        self.hold("law 7: no drift", &cases, |(name, (n, unit, period), burst, start, gaps)| {
+            // So large a burst that it never overflows while the client looks away.
+            let burst = burst.saturating_add(n.saturating_mul(20_000_000).div_ceil(period));
+            let line = format!("{name} {n}/{unit} burst {burst}");
+            let limits = [line.parse::<Limit>().map_err(|e| TestCaseError::fail(e.to_string()))?];
+            let key = self.key();
+            let (mut admitted, mut now) = (0_u64, start);
+            for gap in std::iter::once(0).chain(gaps) {
+                now = now.after(Span::from_micros(gap));
+                let room = key.peek(&limits, 1, now)?.remaining.unwrap_or(0);
+                prop_assert!(sure(key.ask(&limits, &Step::new(Act::Check, room), now))?.allowed);
+                admitted = admitted.saturating_add(room);
+                let elapsed = u128::from(now.since(start).as_micros());
+                let flowed = elapsed.saturating_mul(n.into()).checked_div(period.into());
+                let expected = flowed.unwrap_or(0).saturating_add(burst.into());
+                prop_assert!(expected.abs_diff(admitted.into()) <= 1, "{} {}", expected, admitted);
+            }
+            Ok(())
+        });
+    }
+
+    /// Law 8: after any pause there is never more than the capacity, and after the reset all of it.
+    pub fn law_8_idle_earns_no_more_than_full(&self) {
+        self.everywhere("law 8: idle earns no more than full", |case| {
+            let key = self.key();
+            walk(&key, case, |step, now, limits, decision| {
+                let capacity = limits.iter().filter_map(Limit::capacity).min();
+                prop_assert!(replays(step) || decision.remaining <= capacity);
+                let reset = key.peek(limits, 1, now)?.reset_after;
+                for pause in [reset, Span::from_micros(reset.as_micros().saturating_mul(3))] {
+                    let Some(then) = later(now, pause) else { continue };
+                    prop_assert_eq!(key.peek(limits, 1, then)?.remaining, capacity);
+                }
+                Ok(())
+            })
+        });
+    }
+}
+
+/// Whether the answer may be that of an earlier operation, which says nothing of the state now.
+fn replays(step: &Step) -> bool {
+    step.id.is_some() && step.act.is_remembered()
+}

@@ -1,0 +1,196 @@
+//! Decimals as they are written, kept exactly: `1.2` is twelve tenths, never a nearby double.
+
+use std::fmt;
+
+use crate::wide::{self, Wide};
+
+/// The most digits after the point.
+pub(crate) const MAX_DECIMALS: u32 = 9;
+
+/// The most digits before it.
+const MAX_WHOLE_DIGITS: usize = 18;
+
+/// A number that is not negative, with a few digits after the point.
+///
+/// ```
+/// use tollgate_core::Decimal;
+///
+/// let tenth: Decimal = "0.10".parse().unwrap();
+/// assert_eq!(tenth.to_string(), "0.1");
+/// assert!("-1".parse::<Decimal>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Decimal {
+    digits: u128,
+    /// How many of the digits stand after the point.
+    decimals: u32,
+}
+
+/// Why some text is not a [`Decimal`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotADecimal(());
+
+impl fmt::Display for NotADecimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected digits with at most {MAX_DECIMALS} of them after a point, such as 0.5")
+    }
+}
+
+impl std::error::Error for NotADecimal {}
+
+impl Decimal {
+    /// One: the factor that changes nothing.
+    pub const ONE: Decimal = Decimal { digits: 1, decimals: 0 };
+
+    fn reduced(mut self) -> Decimal {
+        while self.decimals > 0 && self.digits.is_multiple_of(10) {
+            self.digits = self.digits.checked_div(10).unwrap_or(0);
+            self.decimals = self.decimals.saturating_sub(1);
+        }
+        self
+    }
+
+    /// The power of ten below the digits.
+    fn scale(self) -> Wide {
+        wide::ten_to(self.decimals)
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        self.digits == 0
+    }
+
+    /// The product, exactly; `None` if it has more digits than can be kept.
+    pub(crate) fn times(self, other: Decimal) -> Option<Decimal> {
+        let digits = self.digits.checked_mul(other.digits)?;
+        Some(Decimal { digits, decimals: self.decimals.saturating_add(other.decimals) }.reduced())
+    }
+
+    /// `ceil(whole / self)`; `None` if this is zero or the result does not fit.
+    pub(crate) fn divides_up(self, whole: u64) -> Option<u64> {
+        if self.is_zero() {
+            return None;
+        }
+        let scaled = u128::from(whole).checked_mul(self.scale().0)?;
+        u64::try_from(scaled.div_ceil(self.digits)).ok()
+    }
+
+    /// `ceil(whole * self)`; `None` if the result does not fit.
+    pub(crate) fn multiplies_up(self, whole: u64) -> Option<u64> {
+        let scaled = u128::from(whole).checked_mul(self.digits)?;
+        u64::try_from(scaled.div_ceil(self.scale().0)).ok()
+    }
+
+    /// `self / other` as the nearest double; `None` if it cannot be worked out.
+    pub(crate) fn over(self, other: Decimal) -> Option<f64> {
+        let above = self.digits.checked_mul(other.scale().0)?;
+        let below = other.digits.checked_mul(self.scale().0)?;
+        if below == 0 { None } else { Some(nearest_double(above, below)) }
+    }
+
+    /// The nearest double.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        nearest_double(self.digits, self.scale().0)
+    }
+
+    pub(crate) fn is_at_least(self, other: Decimal) -> bool {
+        wide_of(self.digits) * other.scale() >= wide_of(other.digits) * self.scale()
+    }
+}
+
+fn wide_of(value: u128) -> Wide {
+    std::num::Saturating(value)
+}
+
+/// `above / below`, rounded once. Dividing two rounded doubles would round three times.
+#[expect(clippy::cast_precision_loss, reason = "the cast is the one rounding")]
+fn nearest_double(above: u128, below: u128) -> f64 {
+    // Shifted so that the quotient has at least 64 bits: more than a double holds, so that the bit
+    // that stands for all the lower ones cannot be mistaken.
+    let shift = above.leading_zeros().min(126);
+    let shifted = above.checked_shl(shift).unwrap_or(0);
+    let quotient = shifted.checked_div(below).unwrap_or(0);
+    let sticky = u128::from(!shifted.is_multiple_of(below.max(1)));
+    let down = (0..shift).fold(1.0_f64, |scale, _| scale * 2.0);
+    (quotient | sticky) as f64 / down
+}
+
+impl From<u32> for Decimal {
+    fn from(whole: u32) -> Decimal {
+        Decimal { digits: u128::from(whole), decimals: 0 }
+    }
+}
+
+impl std::str::FromStr for Decimal {
+    type Err = NotADecimal;
+
+    fn from_str(text: &str) -> Result<Decimal, NotADecimal> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+        let all_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+        let places = part.trim_end_matches('0');
+        let decimals = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        let fits = decimals <= MAX_DECIMALS && whole.len() <= MAX_WHOLE_DIGITS;
+        if !all_digits(whole) || !all_digits(part) || !fits {
+            return Err(NotADecimal(()));
+        }
+        let digits = format!("{whole}{places}").parse().map_err(|_| NotADecimal(()))?;
+        Ok(Decimal { digits, decimals }.reduced())
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.digits.checked_div(self.scale().0).unwrap_or(0);
+        if self.decimals == 0 {
+            return write!(f, "{whole}");
+        }
+        let part = self.digits.checked_rem(self.scale().0).unwrap_or(0);
+        let width = usize::try_from(self.decimals).unwrap_or(0);
+        write!(f, "{whole}.{part:0width$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decimal(text: &str) -> Decimal {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn prints_what_it_read() {
+        for (text, printed) in [
+            ("1", "1"),
+            ("1.20", "1.2"),
+            ("0.000000001", "0.000000001"),
+            ("00.5", "0.5"),
+            ("3.0", "3"),
+        ] {
+            assert_eq!(decimal(text).to_string(), printed);
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_decimal() {
+        for text in ["", ".", "1.", ".5", "-1", "+1", "1e3", "0x1", "1.0000000001", "nan", "1.2.3"]
+        {
+            assert!(text.parse::<Decimal>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn becomes_the_nearest_double() {
+        for text in ["1.2", "0.1", "1.001", "999999.999999999", "0.3", "123456789.987654321", "7"] {
+            assert_eq!(decimal(text).to_f64(), text.parse::<f64>().unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn divides_exactly_where_doubles_do_not() {
+        assert_eq!(decimal("1.2").over(decimal("0.1")), Some(12.0));
+        assert_eq!(decimal("0.1").divides_up(3), Some(30));
+        assert_eq!(decimal("0.3").multiplies_up(10), Some(3));
+        assert_eq!(decimal("0").divides_up(3), None);
+    }
+}

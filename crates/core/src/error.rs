@@ -1,0 +1,172 @@
+//! What can go wrong. A denial is not an error; it is an answer.
+
+use std::error::Error;
+use std::fmt;
+
+/// An operation would leave a debt that takes too long to drain, or a count too large to be exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Overdrawn;
+
+/// Why an operation got no decision. Nothing was changed, unless the store cannot be reached: then
+/// it is not known.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: Kind,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Overdrawn,
+    NoClock,
+    Malformed(&'static str),
+    Unavailable,
+}
+
+impl StoreError {
+    /// The debt would take longer to drain than [`Span::MAX`](crate::Span::MAX), or a count would
+    /// no longer be exact.
+    #[must_use]
+    pub fn overdrawn() -> StoreError {
+        StoreError { kind: Kind::Overdrawn, source: None }
+    }
+
+    /// No time was given and the store has no clock of its own.
+    #[must_use]
+    pub fn no_clock() -> StoreError {
+        StoreError { kind: Kind::NoClock, source: None }
+    }
+
+    /// The operation itself makes no sense.
+    #[must_use]
+    pub fn malformed(what: &'static str) -> StoreError {
+        StoreError { kind: Kind::Malformed(what), source: None }
+    }
+
+    /// The store could not be reached, or did not answer.
+    #[must_use]
+    pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError { kind: Kind::Unavailable, source: Some(source.into()) }
+    }
+
+    /// Whether the caller asked for too much debt. The key is denied as it is; asking again does
+    /// not help, and letting the request pass because of this error would be wrong.
+    #[must_use]
+    pub fn is_overdrawn(&self) -> bool {
+        self.kind == Kind::Overdrawn
+    }
+
+    /// Whether the store could not be reached, so that what to do is a matter of policy.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        self.kind == Kind::Unavailable
+    }
+}
+
+impl From<Overdrawn> for StoreError {
+    fn from(_: Overdrawn) -> StoreError {
+        StoreError::overdrawn()
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Overdrawn => f.write_str(
+                "the debt would be too large: it may take at most 2^51 µs (71 years) to drain",
+            ),
+            Kind::NoClock => f.write_str("this store has no clock: pass the time with the call"),
+            Kind::Malformed(what) => write!(f, "malformed operation: {what}"),
+            Kind::Unavailable => f.write_str("the store is unavailable"),
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+/// A limit line that is not accepted: where, what stood there, and what is accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitError(Box<Parts>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Parts {
+    line: String,
+    column: Option<usize>,
+    field: String,
+    value: String,
+    accepted: String,
+    nearest: Option<String>,
+}
+
+impl LimitError {
+    pub(crate) fn new(field: &str, value: impl fmt::Display, accepted: impl fmt::Display) -> Self {
+        LimitError(Box::new(Parts {
+            line: String::new(),
+            column: None,
+            field: field.to_owned(),
+            value: value.to_string(),
+            accepted: accepted.to_string(),
+            nearest: None,
+        }))
+    }
+
+    /// Adds the word that was most likely meant.
+    pub(crate) fn or_nearest(mut self, nearest: Option<&str>) -> Self {
+        self.0.nearest = nearest.map(str::to_owned);
+        self
+    }
+
+    /// Adds where in the line it is, unless that is known already.
+    pub(crate) fn at(mut self, column: Option<usize>) -> Self {
+        self.0.column = self.0.column.or(column);
+        self
+    }
+
+    pub(crate) fn in_line(mut self, line: &str) -> Self {
+        line.clone_into(&mut self.0.line);
+        self
+    }
+
+    /// The field at fault, in the words of the limit line.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.0.field
+    }
+
+    /// What stood there.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.0.value
+    }
+
+    /// Where the value begins, in bytes from the start of the line.
+    #[must_use]
+    pub fn column(&self) -> Option<usize> {
+        self.0.column
+    }
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parts { line, column, field, value, accepted, nearest } = &*self.0;
+        write!(f, "limit {line:?}")?;
+        if let Some(column) = column {
+            write!(f, ", column {}", column.saturating_add(1))?;
+        }
+        write!(f, ": {field}")?;
+        if !value.is_empty() {
+            write!(f, " {value:?}")?;
+        }
+        write!(f, " is not accepted; expected {accepted}")?;
+        match nearest {
+            Some(nearest) => write!(f, " (did you mean {nearest:?}?)"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for LimitError {}

@@ -1,0 +1,173 @@
+//! From what was written to a rule with checked numbers. Every bound of a limit stands here.
+
+use super::legacy;
+use super::period::{Period, Printed};
+use super::spec::{Edge, Rate, Spec, Zone};
+use crate::decimal::Decimal;
+use crate::error::LimitError;
+use crate::rule::{
+    Calendar, Counting, Drip, Estimate, Fade, Flow, Frame, Held, Rule, Slots, Window,
+};
+use crate::time::Span;
+
+/// The longest window: two of them must not be longer than anything may take to drain.
+pub(crate) const MAX_WINDOW: Span = Span::from_micros(Span::MAX.as_micros() / 2);
+/// The greatest `max` of ar1: at a millionth of it a level counts as nothing, and a cost of one
+/// must never be nothing.
+const MAX_FADE: u32 = 1_000_000;
+/// The greatest factor; beyond it a typing mistake is likelier than a wish.
+pub(crate) const MAX_FACTOR: u32 = 1_000_000;
+pub(super) const MILLISECOND: Span = Span::from_micros(1_000);
+/// How many slots a window of sliding counters has if not said.
+const DEFAULT_SLOTS: u64 = 60;
+const TICK: Span = Span::from_micros(1);
+
+pub(super) type LimitResult<T> = Result<T, LimitError>;
+
+pub(super) fn bad_factor(factor: Decimal) -> LimitError {
+    LimitError::new(
+        "factor",
+        factor,
+        format_args!("a decimal from 0 to {MAX_FACTOR} that keeps the limit within its bounds"),
+    )
+}
+
+/// The rule of a limit; a factor of zero switches it off.
+pub(super) fn rule(spec: &Spec, factor: Decimal) -> LimitResult<Rule> {
+    if factor.is_zero() {
+        // Its own numbers must be right all the same.
+        return rule(spec, Decimal::ONE).map(|_| Rule::Unlimited);
+    }
+    if !Decimal::from(MAX_FACTOR).is_at_least(factor) {
+        return Err(bad_factor(factor));
+    }
+    Scale(factor).rule(spec)
+}
+
+/// Makes numbers tighter or looser.
+struct Scale(Decimal);
+
+impl Scale {
+    /// What bounds: a capacity.
+    fn bound(&self, written: u32) -> LimitResult<u64> {
+        let scaled = self.0.divides_up(u64::from(written)).map(|bound| bound.max(1));
+        let fits = scaled.filter(|bound| *bound <= u64::from(u32::MAX));
+        fits.ok_or_else(|| bad_factor(self.0))
+    }
+
+    /// The period of a flow or drip.
+    fn period(&self, written: Span) -> LimitResult<Span> {
+        let scaled = self.0.multiplies_up(written.as_micros());
+        scaled.map(|ticks| Span::from_micros(ticks.max(1))).ok_or_else(|| bad_factor(self.0))
+    }
+
+    fn rule(&self, spec: &Spec) -> LimitResult<Rule> {
+        match spec {
+            Spec::Gcra { rate, burst } => self.flow(*rate, *burst),
+            Spec::TokenBucket { rate, burst, whole: false } => self.flow(*rate, *burst),
+            Spec::TokenBucket { rate, burst, whole: true } => {
+                self.drip(*burst, rate.count, rate.period, "burst")
+            }
+            Spec::LeakyBucket { size, drip, every } => self.drip(*size, *drip, *every, "size"),
+            Spec::Legacy { max, duration, min_interval } => {
+                legacy::rule(*max, *duration, *min_interval, self.0)
+            }
+            Spec::FixedWindow { count, period, zone } => self.fixed(*count, *period, zone),
+            Spec::RequestWindow { rate } => {
+                let frame = Frame::Request(window(rate.period)?);
+                Ok(Rule::Window(Window::new(self.bound(rate.count)?, frame)))
+            }
+            Spec::SlidingLog { rate } => self.slots(*rate, Some(TICK), Edge::Lenient),
+            Spec::SlidingCounters { rate, resolution, edge } => {
+                self.slots(*rate, *resolution, *edge)
+            }
+            Spec::SlidingWindow { rate } => {
+                let window = window(rate.period)?;
+                Ok(Rule::Estimate(Estimate::new(self.bound(rate.count)?, window)))
+            }
+            Spec::Ar1 { max, decay, resolution } => self.fade(*max, *decay, *resolution),
+            Spec::Concurrency { leases, ttl } => self.held(*leases, *ttl),
+            Spec::Unlimited => Ok(Rule::Unlimited),
+        }
+    }
+
+    fn flow(&self, rate: Rate, burst: u32) -> LimitResult<Rule> {
+        let period = self.period(rate.period)?;
+        let flow = Flow::new(u64::from(rate.count), period, self.bound(burst)?);
+        let accepted = "a burst that drains within 2^51 µs (71 years): burst * period / count";
+        within(flow.drain(), Span::MAX, "burst", burst, accepted)?;
+        within(period, Span::MAX, "period", plain(rate.period), "at most 2^51 µs (71 years)")?;
+        Ok(Rule::Flow(flow))
+    }
+
+    fn drip(&self, size: u32, drip: u32, every: Span, field: &str) -> LimitResult<Rule> {
+        let (size, drip, every) = (self.bound(size)?, u64::from(drip), self.period(every)?);
+        check_drip(size, drip, every, field)?;
+        Ok(Rule::Drip(Drip::new(size, drip, every)))
+    }
+
+    fn fixed(&self, count: u32, period: Period, zone: &Zone) -> LimitResult<Rule> {
+        let frame = match (period, period.calendar_unit()) {
+            (Period::Length(length), _) => Frame::Aligned(window(length)?),
+            (_, Some(unit)) => Frame::Calendar(Calendar::new(unit, zone.time_zone())),
+            (_, None) => return Err(LimitError::new("period", period, super::period::ACCEPTED)),
+        };
+        Ok(Rule::Window(Window::new(self.bound(count)?, frame)))
+    }
+
+    fn slots(&self, rate: Rate, width: Option<Span>, edge: Edge) -> LimitResult<Rule> {
+        let window = window(rate.period)?;
+        let default = window.as_micros() / DEFAULT_SLOTS;
+        let width = width.unwrap_or(Span::from_micros(default.max(1)));
+        let accepted = "a resolution no longer than the window";
+        within(width, window, "resolution", plain(width), accepted)?;
+        let strict = edge == Edge::Strict;
+        Ok(Rule::Slots(Slots::new(self.bound(rate.count)?, window, width, strict)))
+    }
+
+    fn fade(&self, max: Decimal, decay: Decimal, resolution: Span) -> LimitResult<Rule> {
+        let accepted = format!("a decimal from 1 to {MAX_FADE}");
+        let in_bounds = |max: f64| (1.0..=f64::from(MAX_FADE)).contains(&max);
+        if !in_bounds(max.to_f64()) {
+            return Err(LimitError::new("max", max, accepted));
+        }
+        let slowest = "1.001".parse().unwrap_or(Decimal::ONE);
+        if !decay.is_at_least(slowest) || !Decimal::from(u32::MAX).is_at_least(decay) {
+            return Err(LimitError::new("decay", decay, "a decimal from 1.001 to 4294967295"));
+        }
+        let scaled = max.over(self.0).map(|max| max.max(1.0)).filter(|max| in_bounds(*max));
+        let fade = Fade::new(scaled.ok_or_else(|| bad_factor(self.0))?, decay.to_f64(), resolution);
+        let accepted = "a resolution at which a full level fades within 2^51 µs (71 years)";
+        within(fade.drain(), Span::MAX, "resolution", plain(resolution), accepted)?;
+        Ok(Rule::Fade(fade))
+    }
+
+    fn held(&self, leases: u32, ttl: Span) -> LimitResult<Rule> {
+        within(ttl, Span::MAX, "ttl", plain(ttl), "at most 2^51 µs (71 years)")?;
+        Ok(Rule::Held(Held::new(self.bound(leases)?, ttl)))
+    }
+}
+
+fn plain(length: Span) -> String {
+    Printed { length, bare: false }.to_string()
+}
+
+fn within(
+    length: Span,
+    most: Span,
+    field: &str,
+    value: impl std::fmt::Display,
+    accepted: &str,
+) -> LimitResult<()> {
+    if length > most { Err(LimitError::new(field, value, accepted)) } else { Ok(()) }
+}
+
+fn window(length: Span) -> LimitResult<Span> {
+    let accepted = "a window of at most 2^50 µs (35 years), so that two are at most 2^51";
+    within(length, MAX_WINDOW, "period", plain(length), accepted).map(|()| length)
+}
+
+pub(super) fn check_drip(size: u64, drip: u64, every: Span, field: &str) -> LimitResult<()> {
+    let accepted = "a bucket that drains within 2^51 µs (71 years): ceil(size / drip) * every";
+    within(Drip::new(size, drip, every).drain(), Span::MAX, field, size, accepted)
+}

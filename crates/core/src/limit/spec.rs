@@ -1,0 +1,160 @@
+//! What a limit line says, before any arithmetic.
+
+use std::fmt;
+
+use jiff::tz::TimeZone;
+
+use super::period::Period;
+use crate::decimal::Decimal;
+use crate::time::Span;
+
+/// `N/PERIOD`: so many in so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// How many.
+    pub count: u32,
+    /// In how long.
+    pub period: Span,
+}
+
+/// What happens to the slot that the window's edge cuts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// It counts: never more than the limit in any window.
+    Strict,
+    /// It does not: a slot may be forgotten up to its own width early.
+    Lenient,
+}
+
+/// A limit as it was written, one variant for each name.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the fields are the words of the limit line")]
+pub enum Spec {
+    Gcra { rate: Rate, burst: u32 },
+    TokenBucket { rate: Rate, burst: u32, whole: bool },
+    LeakyBucket { size: u32, drip: u32, every: Span },
+    Legacy { max: Option<u32>, duration: Option<Span>, min_interval: Option<Span> },
+    FixedWindow { count: u32, period: Period, zone: Zone },
+    RequestWindow { rate: Rate },
+    SlidingLog { rate: Rate },
+    SlidingCounters { rate: Rate, resolution: Option<Span>, edge: Edge },
+    SlidingWindow { rate: Rate },
+    Ar1 { max: Decimal, decay: Decimal, resolution: Span },
+    Concurrency { leases: u32, ttl: Span },
+    Unlimited,
+}
+
+/// A time zone by its name; UTC if not said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(TimeZone);
+
+impl Zone {
+    /// The zone of that name in the IANA database that is built in.
+    pub(crate) fn named(name: &str) -> Option<Zone> {
+        TimeZone::get(name).ok().map(Zone)
+    }
+
+    pub(crate) fn utc() -> Zone {
+        Zone(TimeZone::UTC)
+    }
+
+    pub(crate) fn time_zone(&self) -> TimeZone {
+        self.0.clone()
+    }
+
+    pub(crate) fn is_utc(&self) -> bool {
+        self.0 == TimeZone::UTC || self.0.iana_name() == Some("UTC")
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.iana_name().unwrap_or("UTC"))
+    }
+}
+
+/// The names a limit can go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is the word of the limit line")]
+pub enum Algorithm {
+    Gcra,
+    TokenBucket,
+    LeakyBucket,
+    Legacy,
+    FixedWindow,
+    RequestWindow,
+    SlidingLog,
+    SlidingCounters,
+    SlidingWindow,
+    Ar1,
+    Concurrency,
+    Unlimited,
+}
+
+impl Algorithm {
+    /// All of them, in the order the documentation lists them.
+    pub const ALL: [Algorithm; 12] = [
+        Algorithm::Gcra,
+        Algorithm::TokenBucket,
+        Algorithm::LeakyBucket,
+        Algorithm::Legacy,
+        Algorithm::FixedWindow,
+        Algorithm::RequestWindow,
+        Algorithm::SlidingLog,
+        Algorithm::SlidingCounters,
+        Algorithm::SlidingWindow,
+        Algorithm::Ar1,
+        Algorithm::Concurrency,
+        Algorithm::Unlimited,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Algorithm::Gcra => "gcra",
+            Algorithm::TokenBucket => "token-bucket",
+            Algorithm::LeakyBucket => "leaky-bucket",
+            Algorithm::Legacy => "legacy",
+            Algorithm::FixedWindow => "fixed-window",
+            Algorithm::RequestWindow => "request-window",
+            Algorithm::SlidingLog => "sliding-log",
+            Algorithm::SlidingCounters => "sliding-counters",
+            Algorithm::SlidingWindow => "sliding-window",
+            Algorithm::Ar1 => "ar1",
+            Algorithm::Concurrency => "concurrency",
+            Algorithm::Unlimited => "unlimited",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Algorithm> {
+        Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Spec {
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        match self {
+            Spec::Gcra { .. } => Algorithm::Gcra,
+            Spec::TokenBucket { .. } => Algorithm::TokenBucket,
+            Spec::LeakyBucket { .. } => Algorithm::LeakyBucket,
+            Spec::Legacy { .. } => Algorithm::Legacy,
+            Spec::FixedWindow { .. } => Algorithm::FixedWindow,
+            Spec::RequestWindow { .. } => Algorithm::RequestWindow,
+            Spec::SlidingLog { .. } => Algorithm::SlidingLog,
+            Spec::SlidingCounters { .. } => Algorithm::SlidingCounters,
+            Spec::SlidingWindow { .. } => Algorithm::SlidingWindow,
+            Spec::Ar1 { .. } => Algorithm::Ar1,
+            Spec::Concurrency { .. } => Algorithm::Concurrency,
+            Spec::Unlimited => Algorithm::Unlimited,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The plainest store there could be: one map under one lock, for tests and simulations.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::decision::Decision;
+use crate::error::StoreError;
+use crate::ids::Remembered;
+use crate::operation::{Act, Op};
+use crate::policy::decide;
+use crate::rule::State;
+use crate::store::{Answered, Store};
+use crate::subject::Subject;
+use crate::time::{Span, Time};
+
+/// How long a state may outlive its reset: a clock that steps back by less finds it again.
+const SLACK: Span = Span::from_micros(3_600_000_000);
+/// As few entries as this are not worth sweeping.
+const SWEEP_FROM: usize = 1 << 16;
+
+/// A store in memory that is simple enough to be seen right. It has no clock: every call must say
+/// when it is.
+///
+/// Exact under concurrent callers, one at a time. What has reset is swept out whenever the number
+/// of entries has doubled, so that memory follows the keys in use, not the keys ever seen.
+///
+/// ```
+/// use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Time};
+///
+/// let store = PlainStore::default();
+/// let policy = Policy::parse(Name::new("api")?, ["gcra 1/s burst 2"])?;
+/// let key = Key::new(b"203.0.113.9")?;
+/// let items = policy.items(|_| Some(key))?;
+/// let check = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
+///
+/// let answers = [(); 3].map(|()| store.answer(&check, Time::EPOCH));
+/// assert_eq!(answers.map(|answer| answer.unwrap().allowed), [true, true, false]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct PlainStore {
+    keys: Mutex<Keys>,
+}
+
+impl PlainStore {
+    /// Answers one operation.
+    ///
+    /// # Errors
+    /// As [`decide`].
+    pub fn answer(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        // The map is never left half changed, so a panic elsewhere is no reason to stop.
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.answer(op, now)
+    }
+
+    /// How many states are kept.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).states.len()
+    }
+
+    /// Whether nothing is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Store for PlainStore {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Answered<'a> {
+        for (op, answer) in ops.iter().zip(out) {
+            *answer = at.ok_or_else(StoreError::no_clock).and_then(|now| self.answer(op, now));
+        }
+        Answered::Ready
+    }
+}
+
+#[derive(Debug, Default)]
+struct Keys {
+    states: HashMap<Box<[u8]>, State>,
+    remembered: Remembered,
+    /// The names of the states of the operation at hand; kept to be written over.
+    names: Vec<Vec<u8>>,
+    /// At how many entries to sweep next.
+    sweep_at: usize,
+}
+
+impl Keys {
+    fn answer(&mut self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        let id = op.id.filter(|_| op.act.is_remembered());
+        let scope = if op.id.is_some() || op.act == Act::Reset { scope(op) } else { Vec::new() };
+        if let Some(given) = id.and_then(|id| self.remembered.answer(&scope, op.act, id, now)) {
+            return Ok(given);
+        }
+        let outcome = self.decide(op, now)?;
+        self.note(op, &scope, outcome.decision, outcome.changed, now);
+        Ok(outcome.decision)
+    }
+
+    fn note(&mut self, op: &Op<'_>, scope: &[u8], decision: Decision, changed: bool, now: Time) {
+        match (op.act, op.id) {
+            (Act::Reset, _) => self.remembered.forget_all(scope),
+            (Act::Release, Some(id)) => self.remembered.forget(scope, id),
+            _ => {}
+        }
+        if let Some(id) = op.id
+            && changed
+            && decision.allowed
+            && op.act.is_remembered()
+        {
+            self.remembered.remember(scope, op.act, id, decision, now);
+        }
+        self.sweep(now);
+    }
+
+    /// Lends the states to the decision and puts back what is left of them.
+    fn decide(&mut self, op: &Op<'_>, now: Time) -> Result<crate::policy::Outcome, StoreError> {
+        self.names.resize_with(op.items.len().max(self.names.len()), Vec::new);
+        let names = self.names.iter_mut().zip(op.items).enumerate();
+        for (position, (name, item)) in names {
+            write_name(name, op, position, item.subject);
+        }
+        let names = self.names.iter().take(op.items.len());
+        let mut states: Vec<Option<State>> =
+            names.clone().map(|name| self.states.remove(name.as_slice())).collect();
+        let outcome = decide(op, &mut states, now);
+        for (name, state) in names.zip(states) {
+            if let Some(state) = state {
+                self.states.insert(name.as_slice().into(), state);
+            }
+        }
+        outcome
+    }
+
+    fn sweep(&mut self, now: Time) {
+        let entries = self.states.len().saturating_add(self.remembered.len());
+        if entries < self.sweep_at.max(SWEEP_FROM) {
+            return;
+        }
+        self.states.retain(|_, state| now < state.expires().after(SLACK));
+        self.remembered.sweep(now);
+        self.sweep_at = self.states.len().saturating_add(self.remembered.len()).saturating_mul(2);
+    }
+}
+
+/// Appends a part with its length before it, so that no two lists of parts read alike.
+fn write_part(name: &mut Vec<u8>, part: &[u8]) {
+    name.extend_from_slice(&part.len().to_le_bytes());
+    name.extend_from_slice(part);
+}
+
+/// What the state of one limit is kept under: policy, position and subject.
+fn write_name(name: &mut Vec<u8>, op: &Op<'_>, position: usize, subject: Subject<'_>) {
+    name.clear();
+    name.extend_from_slice(&position.to_le_bytes());
+    write_part(name, op.policy.as_str().as_bytes());
+    write_subject(name, subject);
+}
+
+/// What the ids of an operation are kept under: policy and all its subjects.
+fn scope(op: &Op<'_>) -> Vec<u8> {
+    let mut name = Vec::new();
+    write_part(&mut name, op.policy.as_str().as_bytes());
+    for item in op.items {
+        write_subject(&mut name, item.subject);
+    }
+    name
+}
+
+fn write_subject(name: &mut Vec<u8>, subject: Subject<'_>) {
+    write_part(name, subject.kind.unwrap_or("").as_bytes());
+    write_part(name, subject.key.as_bytes());
+}

@@ -1,0 +1,169 @@
+//! Limits that are checked together, all or nothing.
+
+use crate::decision::{Decision, Verdict};
+use crate::error::{LimitError, Overdrawn};
+use crate::limit::Limit;
+use crate::operation::{Act, Item, Op};
+use crate::rule::{Order, State};
+use crate::subject::{Key, Name, Subject};
+use crate::time::Time;
+use std::fmt;
+
+/// A named, ordered list of limits.
+///
+/// ```
+/// use tollgate_core::{Name, Policy};
+///
+/// let login = Policy::parse(
+///     Name::new("login")?,
+///     ["sliding-counters 1/5s resolution 1s per ip", "fixed-window 100/day per user"],
+/// )?;
+/// assert_eq!(login.limits().len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    name: Name,
+    limits: Vec<Limit>,
+}
+
+impl Policy {
+    /// A policy of these limits. Without any it allows everything.
+    #[must_use]
+    pub fn new(name: Name, limits: Vec<Limit>) -> Policy {
+        Policy { name, limits }
+    }
+
+    /// A policy of these limit lines.
+    ///
+    /// # Errors
+    /// The first line that is not a limit.
+    pub fn parse<L: AsRef<str>>(
+        name: Name,
+        lines: impl IntoIterator<Item = L>,
+    ) -> Result<Policy, LimitError> {
+        let limits =
+            lines.into_iter().map(|line| line.as_ref().parse()).collect::<Result<_, _>>()?;
+        Ok(Policy { name, limits })
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Its limits, in order.
+    #[must_use]
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// Each limit with the subject it counts. `key_of` finds the key of a kind of subject; `None`
+    /// asks for the nameless one.
+    ///
+    /// # Errors
+    /// The first subject that has no key.
+    pub fn items<'a>(
+        &'a self,
+        mut key_of: impl FnMut(Option<&'a str>) -> Option<Key<'a>>,
+    ) -> Result<Vec<Item<'a>>, NoKey> {
+        let mut item = |limit: &'a Limit| {
+            let kind = limit.per().map(Name::as_str);
+            let key = match kind {
+                Some(Name::ALL) => Some(Key::EVERYONE),
+                kind => key_of(kind),
+            };
+            let key = key.ok_or_else(|| NoKey(kind.map(str::to_owned)))?;
+            Ok(Item { limit, subject: Subject { kind, key } })
+        };
+        self.limits.iter().map(&mut item).collect()
+    }
+}
+
+/// A limit counts a subject for which no key was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoKey(Option<String>);
+
+impl fmt::Display for NoKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(kind) => write!(f, "a limit counts per {kind}, but no {kind} is given"),
+            None => f.write_str("a limit counts the nameless key, but none is given"),
+        }
+    }
+}
+
+impl std::error::Error for NoKey {}
+
+/// A decision, and whether making it took or gave anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// The answer.
+    pub decision: Decision,
+    /// Whether any count was changed, so that the operation is worth remembering.
+    pub changed: bool,
+}
+
+/// Decides one operation over the states of its limits, in their order, and changes them.
+///
+/// This is the only place where limits become decisions; every store calls it, or does the same.
+/// What an id remembers is the store's part, since only it can keep it.
+///
+/// # Errors
+/// If the debt would be too large. Then no state has changed.
+///
+/// # Panics
+/// Never. `states` holds one state for each item; a missing one counts as none and is not kept.
+pub fn decide(
+    op: &Op<'_>,
+    states: &mut [Option<State>],
+    now: Time,
+) -> Result<Outcome, crate::StoreError> {
+    if let Some(flaw) = op.flaw() {
+        return Err(crate::StoreError::malformed(flaw));
+    }
+    let fits = |(item, state): (&Item<'_>, &Option<State>)| {
+        item.limit.rule().fits(state.as_ref(), now, op.cost)
+    };
+    let allowed = !op.act.asks() || op.items.iter().zip(states.iter()).all(fits);
+    let changed = apply_all(op, states, now, allowed)?;
+    let mut verdict = Verdict::new(allowed);
+    for (item, state) in op.items.iter().zip(states.iter()) {
+        verdict.hear(item.limit.rule().answer(state.as_ref(), now, op.cost));
+    }
+    Ok(Outcome { decision: verdict.decision(), changed })
+}
+
+/// Tells every limit what to do. If one cannot, all are as they were.
+fn apply_all(
+    op: &Op<'_>,
+    states: &mut [Option<State>],
+    now: Time,
+    allowed: bool,
+) -> Result<bool, Overdrawn> {
+    // Only these can fail, and one limit alone leaves its state as it was by itself.
+    let can_fail = !allowed || matches!(op.act, Act::Charge | Act::Settle);
+    let before = (can_fail && op.items.len() > 1).then(|| states.to_vec());
+    let mut changed = false;
+    for (item, state) in op.items.iter().zip(states.iter_mut()) {
+        let order = Order {
+            act: op.act,
+            now,
+            cost: op.cost,
+            id: op.id,
+            allowed,
+            count_denied: item.limit.counts_denied(),
+        };
+        match item.limit.rule().apply(state, &order) {
+            Ok(took) => changed |= took,
+            Err(overdrawn) => {
+                if let Some(before) = before {
+                    states.clone_from_slice(&before);
+                }
+                return Err(overdrawn);
+            }
+        }
+    }
+    Ok(changed)
+}

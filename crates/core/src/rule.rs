@@ -1,0 +1,255 @@
+//! Seven rules of counting: the only place where limits become decisions.
+//!
+//! A rule is a pure function of the numbers of a limit, a state, an instant and an operation. The
+//! ten names that people write parse into these seven, and [`Counting`] is what each of them must
+//! answer; everything the laws demand of all of them alike is written once, in [`Book`].
+//!
+//! **A state describes itself.** It carries the numbers it was written under and goes on sinking,
+//! sliding or fading by them until an operation writes it anew. The limit that asks lends only its
+//! capacity. So a limit can be changed at any time: what is used stays used, every answer given
+//! from an old state is still exact, and the next write moves it over.
+
+mod book;
+mod calendar;
+mod drip;
+mod estimate;
+mod fade;
+mod flow;
+mod held;
+mod slots;
+mod window;
+
+pub(crate) use book::{Book, Order, REMEMBERED};
+use book::{answer, fits};
+pub(crate) use calendar::{Calendar, CalendarUnit};
+pub(crate) use drip::Drip;
+pub(crate) use estimate::Estimate;
+pub(crate) use fade::Fade;
+pub(crate) use flow::Flow;
+pub(crate) use held::Held;
+pub(crate) use slots::Slots;
+pub(crate) use window::{Frame, Window};
+
+use crate::decision::Answer;
+use crate::error::Overdrawn;
+use crate::operation::Act;
+use crate::subject::Id;
+use crate::time::{Span, Time};
+
+/// The most that any counter may hold: whole numbers up to here are exact in a double.
+pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
+
+/// What a rule must be able to tell of its state, and do to it.
+///
+/// `now` is never before the state's own [`instant`](Counting::instant), and a body that is handed
+/// over is alive: `now` lies before it [resets](Counting::resets). `None` is a key never seen. A
+/// body always counts something; a rule that is left with nothing leaves `None`.
+pub(crate) trait Counting {
+    /// The state, with the numbers it was written under.
+    type Body: Kept;
+
+    /// The most that can be used at one instant.
+    fn capacity(&self) -> u64;
+
+    /// How long a full key takes to reset, at most.
+    fn drain(&self) -> Span;
+
+    /// The instant the state implies; decisions are made no earlier (law 6).
+    fn instant(body: &Self::Body) -> Time;
+
+    /// From when on the state is as good as none (law 5).
+    fn resets(body: &Self::Body) -> Time;
+
+    /// How much more fits; `None` in debt.
+    fn headroom(&self, body: &Self::Body, now: Time) -> Option<u64>;
+
+    /// The first instant when `cost` fits. Asked only when it does not fit now but can.
+    fn fits_at(&self, body: &Self::Body, now: Time, cost: u64) -> Time;
+
+    /// Adds the cost, whatever the capacity.
+    fn take(
+        &self,
+        body: &mut Option<Self::Body>,
+        now: Time,
+        cost: u64,
+        id: Option<Id<'_>>,
+    ) -> Result<(), Overdrawn>;
+
+    /// Gives back the newest cost.
+    fn give(&self, body: &mut Option<Self::Body>, now: Time, cost: u64);
+
+    /// How much could still be given back of what was taken at `at`.
+    fn still(&self, body: &Self::Body, now: Time, at: Time, id: Id<'_>) -> u64;
+
+    /// Gives back what was taken at `at`; at most as much as [`still`](Counting::still) says.
+    fn give_back(&self, body: &mut Option<Self::Body>, now: Time, cost: u64, at: Time, id: Id<'_>);
+
+    /// Adds a cost as if it had been taken at `at`, or stricter; whether that still counts.
+    fn take_late(
+        &self,
+        body: &mut Option<Self::Body>,
+        now: Time,
+        cost: u64,
+        at: Time,
+        id: Id<'_>,
+    ) -> Result<bool, Overdrawn>;
+
+    /// Ends what is held under the id; whether anything was.
+    fn release(&self, _body: &mut Option<Self::Body>, _now: Time, _id: Id<'_>) -> bool {
+        false
+    }
+
+    /// Keeps alive what is held under the id; whether anything is.
+    fn renew(&self, _body: &mut Option<Self::Body>, _now: Time, _id: Id<'_>) -> bool {
+        false
+    }
+}
+
+/// A body that is kept in a [`State`], and told from those of other rules.
+pub(crate) trait Kept: Clone {
+    fn find(state: &State) -> Option<&Book<Self>>;
+    fn open(state: State) -> Option<Book<Self>>;
+    fn close(book: Book<Self>) -> State;
+}
+
+/// Draws up the rules, their states, and how one is found for the other.
+macro_rules! rules {
+    ($($kind:ident => $body:path),* $(,)?) => {
+        /// A rule with its numbers.
+        #[derive(Debug, Clone, PartialEq)]
+        pub(crate) enum Rule {
+            $($kind($kind),)*
+            Unlimited,
+        }
+
+        #[derive(Debug, Clone)]
+        enum Kind {
+            $($kind(Book<$body>),)*
+        }
+
+        $(impl Kept for $body {
+            fn find(state: &State) -> Option<&Book<Self>> {
+                if let Kind::$kind(book) = &state.0 { Some(book) } else { None }
+            }
+
+            fn open(state: State) -> Option<Book<Self>> {
+                if let Kind::$kind(book) = state.0 { Some(book) } else { None }
+            }
+
+            fn close(book: Book<Self>) -> State {
+                State(Kind::$kind(book))
+            }
+        })*
+
+        impl State {
+            /// From when on nothing can tell this state from none, so that it may be dropped.
+            #[must_use]
+            pub fn expires(&self) -> Time {
+                match &self.0 {
+                    $(Kind::$kind(book) => book.expires::<$kind>(),)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    Flow => flow::Body,
+    Drip => drip::Body,
+    Window => window::Body,
+    Slots => slots::Body,
+    Estimate => estimate::Body,
+    Fade => fade::Body,
+    Held => held::Body,
+}
+
+/// Does the same with whichever rule it is.
+macro_rules! each {
+    ($rule:expr, $one:ident => $do:expr, unlimited => $unlimited:expr) => {
+        match $rule {
+            Rule::Flow($one) => $do,
+            Rule::Drip($one) => $do,
+            Rule::Window($one) => $do,
+            Rule::Slots($one) => $do,
+            Rule::Estimate($one) => $do,
+            Rule::Fade($one) => $do,
+            Rule::Held($one) => $do,
+            Rule::Unlimited => $unlimited,
+        }
+    };
+}
+
+/// What is known of one subject under one limit. Opaque: no state leaves its store.
+#[derive(Debug, Clone)]
+pub struct State(Kind);
+
+/// The body of a state. One of another rule is none: a limit whose rule was changed starts afresh.
+fn body<'s, R: Counting>(_: &R, state: Option<&'s State>) -> Option<&'s R::Body> {
+    state.and_then(R::Body::find).and_then(Book::body)
+}
+
+/// A number of a state, in bytes.
+const NUMBER: u64 = 8;
+
+impl Rule {
+    pub(crate) fn capacity(&self) -> Option<u64> {
+        each!(self, rule => Some(rule.capacity()), unlimited => None)
+    }
+
+    /// How long a full key takes to reset, at most.
+    pub(crate) fn drain(&self) -> Option<Span> {
+        each!(self, rule => Some(rule.drain()), unlimited => None)
+    }
+
+    /// The least and the most bytes of numbers that one used key needs.
+    pub(crate) fn state_bytes(&self) -> Option<(u64, u64)> {
+        let (least, most) = match self {
+            Rule::Flow(_) => (1, 2),
+            Rule::Drip(_) | Rule::Window(_) | Rule::Fade(_) => (2, 2),
+            Rule::Estimate(_) => (3, 3),
+            Rule::Slots(rule) => (2, rule.most_slots().saturating_mul(2)),
+            Rule::Held(rule) => (2, rule.capacity().saturating_mul(2)),
+            Rule::Unlimited => return None,
+        };
+        Some((NUMBER.saturating_mul(least), NUMBER.saturating_mul(most)))
+    }
+
+    /// Whether a check of this cost would pass.
+    pub(crate) fn fits(&self, state: Option<&State>, now: Time, cost: u64) -> bool {
+        each!(self, rule => fits(rule, body(rule, state), now, cost), unlimited => true)
+    }
+
+    /// The numbers of the state, for a check of this cost.
+    pub(crate) fn answer(&self, state: Option<&State>, now: Time, cost: u64) -> Answer {
+        each!(self, rule => answer(rule, body(rule, state), now, cost),
+            unlimited => Answer::UNLIMITED)
+    }
+
+    /// Does what was ordered; whether it took or gave anything.
+    ///
+    /// # Errors
+    /// If the debt would be too large. The state is then as it was.
+    pub(crate) fn apply(
+        &self,
+        state: &mut Option<State>,
+        order: &Order<'_>,
+    ) -> Result<bool, Overdrawn> {
+        each!(self, rule => apply(rule, state, order), unlimited => Ok(false))
+    }
+}
+
+fn apply<R: Counting>(
+    rule: &R,
+    state: &mut Option<State>,
+    order: &Order<'_>,
+) -> Result<bool, Overdrawn> {
+    let own = state.as_ref().is_none_or(|state| R::Body::find(state).is_some());
+    let kept = if own { state.take() } else { None };
+    let mut book = kept.and_then(R::Body::open).unwrap_or_default();
+    let changed = book.apply(rule, order);
+    // What another rule left behind goes when there is something to put in its place.
+    if own || !book.is_empty() || order.act == Act::Reset {
+        *state = (!book.is_empty()).then(|| R::Body::close(book));
+    }
+    changed
+}

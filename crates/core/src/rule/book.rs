@@ -1,0 +1,301 @@
+//! One limit's state of one subject: what the rule counts, and the reservations still open.
+//!
+//! What the laws say of every rule alike stands here once: the instant of a decision, that a
+//! denied check changes nothing, that the past is not given back, and how a reservation is settled.
+
+use super::{Counting, Kept};
+use crate::decision::Answer;
+use crate::error::Overdrawn;
+use crate::operation::Act;
+use crate::subject::Id;
+use crate::time::{Span, Time};
+
+/// How long an operation that took or gave something is remembered by its id.
+pub(crate) const REMEMBERED: Span = Span::from_micros(60_000_000);
+
+/// The body if it still counts, and the instant at which the decision is made.
+fn alive<R: Counting>(body: Option<&R::Body>, now: Time) -> (Option<&R::Body>, Time) {
+    let body = body.filter(|body| now < R::resets(body));
+    (body, body.map_or(now, |body| now.max(R::instant(body))))
+}
+
+/// Whether a check of this cost would pass.
+pub(crate) fn fits<R: Counting>(rule: &R, body: Option<&R::Body>, now: Time, cost: u64) -> bool {
+    let (body, at) = alive::<R>(body, now);
+    let room = body.map_or(Some(rule.capacity()), |body| rule.headroom(body, at));
+    room.is_some_and(|room| cost <= room)
+}
+
+/// The numbers of the state, for a check of this cost.
+pub(crate) fn answer<R: Counting>(
+    rule: &R,
+    body: Option<&R::Body>,
+    now: Time,
+    cost: u64,
+) -> Answer {
+    let (body, at) = alive::<R>(body, now);
+    let room = body.map_or(Some(rule.capacity()), |body| rule.headroom(body, at));
+    let retry_after = match body {
+        _ if cost > rule.capacity() => None,
+        Some(body) if room.is_none_or(|room| cost > room) => {
+            Some(rule.fits_at(body, at, cost).since(now))
+        }
+        _ => Some(Span::ZERO),
+    };
+    Answer {
+        limit: Some(rule.capacity()),
+        remaining: Some(room.unwrap_or(0)),
+        retry_after,
+        reset_after: body.map_or(Span::ZERO, |body| R::resets(body).since(now)),
+    }
+}
+
+/// What a limit is told to do, once the policy has decided.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order<'a> {
+    pub(crate) act: Act,
+    pub(crate) now: Time,
+    pub(crate) cost: u64,
+    pub(crate) id: Option<Id<'a>>,
+    /// Whether all limits of the policy allowed it. True for what is never denied.
+    pub(crate) allowed: bool,
+    /// Whether this limit counts denied attempts too.
+    pub(crate) count_denied: bool,
+}
+
+/// An open reservation.
+#[derive(Debug, Clone)]
+struct Note {
+    id: Box<[u8]>,
+    /// When its cost was taken.
+    at: Time,
+    estimate: u64,
+    /// What could still be given back without being more generous than if less had been reserved:
+    /// water that has drained meanwhile, or that a refund has given back, is no longer there.
+    left: u64,
+    /// When it is forgotten; then it stands as charged.
+    until: Time,
+}
+
+/// The state of one limit and one subject.
+#[derive(Debug, Clone)]
+pub(crate) struct Book<B> {
+    body: Option<B>,
+    notes: Vec<Note>,
+}
+
+impl<B> Default for Book<B> {
+    fn default() -> Book<B> {
+        Book { body: None, notes: Vec::new() }
+    }
+}
+
+impl<B: Kept> Book<B> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.body.is_none() && self.notes.is_empty()
+    }
+
+    pub(crate) fn expires<R: Counting<Body = B>>(&self) -> Time {
+        let notes = self.notes.iter().map(|note| note.until).max();
+        self.body.as_ref().map(R::resets).max(notes).unwrap_or(Time::EPOCH)
+    }
+
+    pub(crate) fn body(&self) -> Option<&B> {
+        self.body.as_ref()
+    }
+
+    fn alive<R: Counting<Body = B>>(&self, now: Time) -> (Option<&B>, Time) {
+        alive::<R>(self.body(), now)
+    }
+
+    /// Does what was ordered; whether it took or gave anything. On an error nothing has changed.
+    pub(crate) fn apply<R: Counting<Body = B>>(
+        &mut self,
+        rule: &R,
+        order: &Order<'_>,
+    ) -> Result<bool, Overdrawn> {
+        match order.act {
+            Act::Peek => Ok(false),
+            Act::Check | Act::Reserve | Act::Charge => self.take(rule, order),
+            Act::Refund => Ok(self.refund(rule, order)),
+            Act::Reset => Ok(self.reset::<R>(order.now)),
+            Act::Settle => self.settle(rule, order),
+            Act::Release => Ok(self.release(rule, order)),
+            Act::Renew => Ok(self.renew(rule, order)),
+        }
+    }
+
+    /// Makes ready for a change: what is past is set aside. Answers the instant of the decision,
+    /// and the book as it was should the change fail.
+    fn open<R: Counting<Body = B>>(&mut self, now: Time) -> (Time, Book<B>) {
+        let (alive, at) = self.alive::<R>(now);
+        let past = if alive.is_some() { None } else { self.body.take() };
+        let before = Book { body: past, notes: self.notes.clone() };
+        self.notes.retain(|note| now < note.until);
+        (at, before)
+    }
+
+    /// Puts back what [`open`](Book::open) set aside.
+    fn restore(&mut self, before: Book<B>) {
+        self.body = self.body.take().or(before.body);
+        self.notes = before.notes;
+    }
+
+    /// Holds every reservation to what is still there of it.
+    ///
+    /// Between two operations what is used only sinks, so doing this before each taking and after
+    /// each giving finds the least there ever was since the reservation: exactly what settling it
+    /// may give back.
+    fn hold_notes<R: Counting<Body = B>>(&mut self, rule: &R, at: Time) {
+        let body = self.body.as_ref();
+        for note in &mut self.notes {
+            let still = body.map_or(0, |body| note.still(rule, body, at));
+            note.left = note.left.min(still);
+        }
+    }
+
+    fn take<R: Counting<Body = B>>(
+        &mut self,
+        rule: &R,
+        order: &Order<'_>,
+    ) -> Result<bool, Overdrawn> {
+        if order.cost == 0 || !(order.allowed || order.count_denied) {
+            return Ok(false);
+        }
+        let (at, before) = self.open::<R>(order.now);
+        self.hold_notes(rule, at);
+        if let Err(overdrawn) = rule.take(&mut self.body, at, order.cost, order.id) {
+            self.restore(before);
+            return Err(overdrawn);
+        }
+        if let (Act::Reserve, true, Some(id)) = (order.act, order.allowed, order.id) {
+            self.notes.retain(|note| !note.is_of(id));
+            self.notes.push(Note::new(id, at, order));
+        }
+        Ok(true)
+    }
+
+    fn refund<R: Counting<Body = B>>(&mut self, rule: &R, order: &Order<'_>) -> bool {
+        if order.cost == 0 || self.alive::<R>(order.now).0.is_none() {
+            return false;
+        }
+        let (at, _) = self.open::<R>(order.now);
+        self.hold_notes(rule, at);
+        rule.give(&mut self.body, at, order.cost);
+        self.hold_notes(rule, at);
+        true
+    }
+
+    /// Forgets everything; whether there was anything to forget.
+    fn reset<R: Counting<Body = B>>(&mut self, now: Time) -> bool {
+        let something = self.alive::<R>(now).0.is_some();
+        *self = Book::default();
+        something
+    }
+
+    fn settle<R: Counting<Body = B>>(
+        &mut self,
+        rule: &R,
+        order: &Order<'_>,
+    ) -> Result<bool, Overdrawn> {
+        let open =
+            |note: &Note| order.id.is_some_and(|id| note.is_of(id)) && order.now < note.until;
+        let Some(place) = self.notes.iter().position(open) else {
+            return Ok(false);
+        };
+        let note = self.notes.swap_remove(place);
+        // A clock that was stepped back cannot have settled before it reserved.
+        let now = order.now.max(note.at);
+        if order.cost > note.estimate {
+            return self.settle_up(rule, now, note, order.cost);
+        }
+        Ok(self.settle_down(rule, now, &note, order.cost))
+    }
+
+    fn settle_up<R: Counting<Body = B>>(
+        &mut self,
+        rule: &R,
+        now: Time,
+        note: Note,
+        actual: u64,
+    ) -> Result<bool, Overdrawn> {
+        let more = actual.saturating_sub(note.estimate);
+        let (at, before) = self.open::<R>(now);
+        self.hold_notes(rule, at);
+        let Some(id) = note.id() else { return Ok(false) };
+        match rule.take_late(&mut self.body, at, more, note.at, id) {
+            Ok(took) => Ok(took),
+            Err(overdrawn) => {
+                self.restore(before);
+                self.notes.push(note);
+                Err(overdrawn)
+            }
+        }
+    }
+
+    fn settle_down<R: Counting<Body = B>>(
+        &mut self,
+        rule: &R,
+        now: Time,
+        note: &Note,
+        actual: u64,
+    ) -> bool {
+        let (body, at) = self.alive::<R>(now);
+        let still = body.map_or(0, |body| note.still(rule, body, at));
+        let less = note.estimate.saturating_sub(actual).min(note.left).min(still);
+        let (true, Some(id)) = (less > 0, note.id()) else {
+            return false;
+        };
+        self.hold_notes(rule, at);
+        rule.give_back(&mut self.body, at, less, note.at, id);
+        self.hold_notes(rule, at);
+        true
+    }
+
+    /// Gives back what is held under the id, and forgets the id.
+    fn release<R: Counting<Body = B>>(&mut self, rule: &R, order: &Order<'_>) -> bool {
+        let Some(id) = order.id else { return false };
+        self.notes.retain(|note| !note.is_of(id));
+        if self.alive::<R>(order.now).0.is_none() {
+            return false;
+        }
+        let released = rule.release(&mut self.body, order.now, id);
+        if released {
+            self.hold_notes(rule, order.now);
+        }
+        released
+    }
+
+    fn renew<R: Counting<Body = B>>(&mut self, rule: &R, order: &Order<'_>) -> bool {
+        match order.id {
+            Some(id) if self.alive::<R>(order.now).0.is_some() => {
+                rule.renew(&mut self.body, order.now, id)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Note {
+    fn new(id: Id<'_>, at: Time, order: &Order<'_>) -> Note {
+        Note {
+            id: id.as_bytes().into(),
+            at,
+            estimate: order.cost,
+            left: order.cost,
+            until: order.now.after(REMEMBERED),
+        }
+    }
+
+    fn id(&self) -> Option<Id<'_>> {
+        Id::new(&self.id).ok()
+    }
+
+    fn is_of(&self, id: Id<'_>) -> bool {
+        *self.id == *id.as_bytes()
+    }
+
+    fn still<R: Counting>(&self, rule: &R, body: &R::Body, at: Time) -> u64 {
+        self.id().map_or(0, |id| rule.still(body, at, self.at, id))
+    }
+}

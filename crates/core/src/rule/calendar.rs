@@ -1,0 +1,148 @@
+//! Windows of the calendar: the days, weeks, months and years of a time zone.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+
+use crate::time::{Span, Time};
+
+/// What a calendar window spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CalendarUnit {
+    Day,
+    /// From Monday.
+    Week,
+    Month,
+    Year,
+}
+
+/// A unit of the calendar in a time zone. A day begins at its first instant there, so that it is
+/// 23 or 25 hours long when clocks change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Calendar {
+    unit: CalendarUnit,
+    zone: TimeZone,
+}
+
+impl Calendar {
+    pub(crate) fn new(unit: CalendarUnit, zone: TimeZone) -> Calendar {
+        Calendar { unit, zone }
+    }
+
+    /// The longest such a window can be.
+    pub(crate) fn longest(&self) -> Span {
+        let hours = match self.unit {
+            CalendarUnit::Day => 25,
+            CalendarUnit::Week => 24 * 7 + 1,
+            CalendarUnit::Month => 24 * 31 + 1,
+            CalendarUnit::Year => 24 * 366,
+        };
+        Span::from_micros(3_600_000_000).times(hours)
+    }
+
+    /// The bounds of the window that holds `now`.
+    pub(crate) fn around(&self, now: Time) -> (Time, Time) {
+        // Instants end in the year 2112, far within what the calendar can tell, so neither of
+        // these ever falls back.
+        let stamp =
+            i64::try_from(now.as_micros()).ok().and_then(|m| Timestamp::from_microsecond(m).ok());
+        let date = stamp.unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.zone.clone()).date();
+        let first = self.unit.first_day(date);
+        (self.begin(first), self.begin(self.unit.next(first)))
+    }
+
+    /// The first instant of a day; the epoch for days before it.
+    fn begin(&self, day: Date) -> Time {
+        let start = day.to_zoned(self.zone.clone()).and_then(|start| start.start_of_day());
+        let micros = start.as_ref().map_or(0, |start: &Zoned| start.timestamp().as_microsecond());
+        Time::at(u64::try_from(micros).unwrap_or(0))
+    }
+}
+
+impl CalendarUnit {
+    fn first_day(self, date: Date) -> Date {
+        match self {
+            CalendarUnit::Day => date,
+            CalendarUnit::Week => {
+                date.saturating_sub(i64::from(date.weekday().to_monday_zero_offset()).days())
+            }
+            CalendarUnit::Month => date.first_of_month(),
+            CalendarUnit::Year => date.first_of_year(),
+        }
+    }
+
+    fn next(self, first: Date) -> Date {
+        match self {
+            CalendarUnit::Day => first.saturating_add(1.day()),
+            CalendarUnit::Week => first.saturating_add(1.week()),
+            CalendarUnit::Month => first.saturating_add(1.month()),
+            CalendarUnit::Year => first.saturating_add(1.year()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(unit: CalendarUnit, zone: &str, at: &str) -> (String, String) {
+        let calendar = Calendar::new(unit, TimeZone::get(zone).unwrap());
+        let at: Timestamp = at.parse().unwrap();
+        let (start, end) = calendar.around(Time::at(at.as_microsecond().try_into().unwrap()));
+        let said = |t: Time| {
+            Timestamp::from_microsecond(t.as_micros().try_into().unwrap()).unwrap().to_string()
+        };
+        (said(start), said(end))
+    }
+
+    #[test]
+    fn windows_follow_the_calendar_of_the_zone() {
+        use CalendarUnit::{Day, Month, Week, Year};
+        let table = [
+            (Day, "UTC", "2024-02-29T12:00:00Z", "2024-02-29T00:00:00Z", "2024-03-01T00:00:00Z"),
+            // The clocks go forward: 23 hours. They go back: 25.
+            (
+                Day,
+                "Europe/Amsterdam",
+                "2024-03-31T12:00:00Z",
+                "2024-03-30T23:00:00Z",
+                "2024-03-31T22:00:00Z",
+            ),
+            (
+                Day,
+                "Europe/Amsterdam",
+                "2024-10-27T00:30:00Z",
+                "2024-10-26T22:00:00Z",
+                "2024-10-27T23:00:00Z",
+            ),
+            // Midnight does not exist: the day begins at one o'clock.
+            (
+                Day,
+                "America/Sao_Paulo",
+                "2018-11-04T12:00:00Z",
+                "2018-11-04T03:00:00Z",
+                "2018-11-05T02:00:00Z",
+            ),
+            (Week, "UTC", "2024-05-05T23:59:59Z", "2024-04-29T00:00:00Z", "2024-05-06T00:00:00Z"),
+            (
+                Month,
+                "Asia/Kolkata",
+                "2024-02-29T18:30:00Z",
+                "2024-02-29T18:30:00Z",
+                "2024-03-31T18:30:00Z",
+            ),
+            (
+                Year,
+                "UTC",
+                "2023-12-31T23:59:59.999999Z",
+                "2023-01-01T00:00:00Z",
+                "2024-01-01T00:00:00Z",
+            ),
+            // The epoch is inside a week, a month and a year that began before time does.
+            (Week, "UTC", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-05T00:00:00Z"),
+        ];
+        for (unit, zone, at, start, end) in table {
+            assert_eq!(around(unit, zone, at), (start.into(), end.into()), "{unit:?} {zone} {at}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Drip: leaky-bucket, token-bucket `whole`, and legacy.
+//!
+//! **What it is.** A bucket that leaks `drip` units at once, `every` so often, counted from the
+//! moment water entered it empty. No clock drips in the background: the drops that have fallen are
+//! worked out when someone asks.
+//!
+//! **What it promises.** At most `size` at one instant, then `drip` more after each `every`.
+//!
+//! **What it costs.** Two numbers: the level, and when the last drop fell.
+
+use super::{Counting, MAX_COUNT};
+use crate::error::Overdrawn;
+use crate::subject::Id;
+use crate::time::{Span, Time};
+use crate::wide::{floor_div, narrow, wide};
+
+/// The rhythm of a leak: so many units, so often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Leak {
+    drip: u64,
+    every: Span,
+}
+
+/// A bucket of `size` with a leak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Drip {
+    size: u64,
+    leak: Leak,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    level: u64,
+    /// When the last drop fell, or water entered the empty bucket.
+    since: Time,
+    leak: Leak,
+}
+
+impl Drip {
+    /// All three are at least one.
+    pub(crate) fn new(size: u64, drip: u64, every: Span) -> Drip {
+        Drip { size, leak: Leak { drip, every } }
+    }
+
+    /// `(size, drip, every)`, which is all there is to it.
+    pub(crate) fn numbers(&self) -> (u64, u64, Span) {
+        (self.size, self.leak.drip, self.leak.every)
+    }
+}
+
+impl Leak {
+    /// From one drop on, how long until so much has leaked.
+    fn takes(self, units: u64) -> Span {
+        self.every.times(units.div_ceil(self.drip.max(1)))
+    }
+}
+
+impl Body {
+    /// The same bucket with the drops up to `now` fallen.
+    fn sunk(&self, now: Time) -> Body {
+        let drops = now.since(self.since).steps(self.leak.every);
+        Body {
+            level: self.level.saturating_sub(drops.saturating_mul(self.leak.drip)),
+            since: self.since.after(self.leak.every.times(drops)),
+            leak: self.leak,
+        }
+    }
+
+    /// The same water with another leak. The share of the way to the next drop is kept, so that
+    /// changing to and fro can neither hold a drop back nor bring one early.
+    fn with_leak(self, leak: Leak, now: Time) -> Body {
+        let gone = wide(now.since(self.since).as_micros()) * wide(leak.every.as_micros());
+        let gone = narrow(floor_div(gone, wide(self.leak.every.as_micros())));
+        let since = if self.leak.every == leak.every {
+            self.since
+        } else {
+            Time::at(now.as_micros().saturating_sub(gone))
+        };
+        Body { level: self.level, since, leak }
+    }
+}
+
+impl Counting for Drip {
+    type Body = Body;
+
+    fn capacity(&self) -> u64 {
+        self.size
+    }
+
+    /// How long a full bucket takes to run dry.
+    fn drain(&self) -> Span {
+        self.leak.takes(self.size)
+    }
+
+    fn instant(body: &Body) -> Time {
+        body.since
+    }
+
+    fn resets(body: &Body) -> Time {
+        body.since.after(body.leak.takes(body.level))
+    }
+
+    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+        self.size.checked_sub(body.sunk(now).level)
+    }
+
+    fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
+        let body = body.sunk(now);
+        let over = body.level.saturating_add(cost).saturating_sub(self.size);
+        body.since.after(body.leak.takes(over))
+    }
+
+    fn take(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        _: Option<Id<'_>>,
+    ) -> Result<(), Overdrawn> {
+        let empty = Body { level: 0, since: now, leak: self.leak };
+        let sunk = body.as_ref().map_or(empty, |body| body.sunk(now).with_leak(self.leak, now));
+        let filled = Body { level: sunk.level.saturating_add(cost), ..sunk };
+        if filled.level > MAX_COUNT || Drip::resets(&filled).since(now) > Span::MAX {
+            return Err(Overdrawn);
+        }
+        *body = Some(filled);
+        Ok(())
+    }
+
+    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+        *body = body.take().and_then(|body| {
+            let sunk = body.sunk(now);
+            let level = sunk.level.saturating_sub(cost);
+            (level > 0).then_some(Body { level, ..sunk })
+        });
+    }
+
+    fn still(&self, body: &Body, now: Time, _: Time, _: Id<'_>) -> u64 {
+        body.sunk(now).level
+    }
+
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) {
+        self.give(body, now, cost);
+    }
+
+    /// Taken now, which is as strict or stricter, for the reason that holds for a flow.
+    fn take_late(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        _: Time,
+        id: Id<'_>,
+    ) -> Result<bool, Overdrawn> {
+        self.take(body, now, cost, Some(id)).map(|()| true)
+    }
+}

@@ -1,0 +1,216 @@
+//! Fade: ar1.
+//!
+//! **What it is.** A level that is divided by `decay` at every `resolution`: each request weighs
+//! less the longer it is past. What is left below a millionth of `max` counts as nothing.
+//!
+//! **What it promises.** The faded sum never passes `max`. It is a soft memory, not a count in a
+//! window: a steady client settles at `max * (1 - 1/decay)` for each `resolution`.
+//!
+//! **What it costs.** One double and one instant. Doubles are used with `* / +` only and in one
+//! order, so that every store agrees to the last bit.
+
+use super::{Counting, MAX_COUNT};
+use crate::error::Overdrawn;
+use crate::subject::Id;
+use crate::time::{Span, Time};
+
+/// How a level fades, and below what it is nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Fading {
+    decay: f64,
+    resolution: Span,
+    floor: f64,
+}
+
+/// A fading level of at most `max`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fade {
+    max: f64,
+    fading: Fading,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    level: f64,
+    /// The start of the step the level belongs to.
+    since: Time,
+    /// When it will have faded away: worked out once, at each write.
+    gone: Time,
+    fading: Fading,
+}
+
+/// `decay` to the power of `steps`, in the one order that every store uses.
+fn power(decay: f64, mut steps: u64) -> f64 {
+    let (mut product, mut base) = (1.0, decay);
+    while steps > 0 {
+        if steps % 2 == 1 {
+            product *= base;
+        }
+        base *= base;
+        steps /= 2;
+    }
+    product
+}
+
+/// The least number of steps for which `enough` holds, given that it holds from there on.
+fn first_step(enough: impl Fn(u64) -> bool) -> u64 {
+    let mut above = 1_u64;
+    while !enough(above) {
+        above = above.saturating_mul(2);
+    }
+    let mut below = 0_u64;
+    while below < above {
+        let middle = below.midpoint(above);
+        if enough(middle) {
+            above = middle;
+        } else {
+            below = middle.saturating_add(1);
+        }
+    }
+    above
+}
+
+#[expect(clippy::cast_precision_loss, reason = "costs and counts stay below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and rounds down, as it should"
+)]
+fn whole(level: f64) -> u64 {
+    level as u64
+}
+
+impl Fade {
+    /// `max` from 1 to a million, so that a cost of one is never below the floor; `decay` above 1.
+    pub(crate) fn new(max: f64, decay: f64, resolution: Span) -> Fade {
+        Fade { max, fading: Fading { decay, resolution, floor: max / 1e6 } }
+    }
+
+    fn fits(&self, level: f64, cost: u64) -> bool {
+        level + float(cost) <= self.max
+    }
+
+    fn fill(&self, body: &mut Option<Body>, level: f64, now: Time) -> Result<(), Overdrawn> {
+        let next = self.fading.body(level, now);
+        let lasts = next.as_ref().map_or(Span::ZERO, |body| body.gone.since(now));
+        if level > float(MAX_COUNT) || lasts > Span::MAX {
+            return Err(Overdrawn);
+        }
+        *body = next;
+        Ok(())
+    }
+}
+
+impl Fading {
+    /// What is left of a level after so many steps.
+    fn after(&self, level: f64, steps: u64) -> f64 {
+        let level = level / power(self.decay, steps);
+        if level < self.floor { 0.0 } else { level }
+    }
+
+    fn lasts(&self, level: f64) -> Span {
+        self.resolution.times(first_step(|steps| self.after(level, steps) == 0.0))
+    }
+
+    /// How often the level was divided between two instants.
+    fn steps(&self, from: Time, to: Time) -> u64 {
+        to.floor_to(self.resolution).since(from.floor_to(self.resolution)).steps(self.resolution)
+    }
+
+    /// A state with this level at `now`; none if that is nothing.
+    fn body(self, level: f64, now: Time) -> Option<Body> {
+        if level < self.floor || level <= 0.0 {
+            return None;
+        }
+        let since = now.floor_to(self.resolution);
+        Some(Body { level, since, gone: since.after(self.lasts(level)), fading: self })
+    }
+}
+
+impl Body {
+    fn at(&self, now: Time) -> f64 {
+        self.fading.after(self.level, self.fading.steps(self.since, now))
+    }
+}
+
+impl Counting for Fade {
+    type Body = Body;
+
+    fn capacity(&self) -> u64 {
+        whole(self.max)
+    }
+
+    /// How long a full level takes to fade away.
+    fn drain(&self) -> Span {
+        self.fading.lasts(self.max)
+    }
+
+    fn instant(body: &Body) -> Time {
+        body.since
+    }
+
+    fn resets(body: &Body) -> Time {
+        body.gone
+    }
+
+    /// The subtraction may round either way, so its result is tried.
+    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+        let level = body.at(now);
+        if !self.fits(level, 0) {
+            return None;
+        }
+        let guess = whole(self.max - level);
+        let around = [guess.saturating_add(1), guess, guess.saturating_sub(1)];
+        around.into_iter().find(|cost| self.fits(level, *cost))
+    }
+
+    fn fits_at(&self, body: &Body, _: Time, cost: u64) -> Time {
+        let steps = first_step(|steps| self.fits(body.fading.after(body.level, steps), cost));
+        body.since.after(body.fading.resolution.times(steps))
+    }
+
+    fn take(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        _: Option<Id<'_>>,
+    ) -> Result<(), Overdrawn> {
+        let level = body.as_ref().map_or(0.0, |body| body.at(now)) + float(cost);
+        self.fill(body, level, now)
+    }
+
+    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+        *body = body
+            .take()
+            .and_then(|body| body.fading.body((body.at(now) - float(cost)).max(0.0), now));
+    }
+
+    fn still(&self, body: &Body, now: Time, at: Time, _: Id<'_>) -> u64 {
+        whole(body.at(now) * power(body.fading.decay, body.fading.steps(at, now)))
+    }
+
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, at: Time, _: Id<'_>) {
+        *body = body.take().and_then(|body| {
+            let faded = float(cost) / power(body.fading.decay, body.fading.steps(at, now));
+            body.fading.body((body.at(now) - faded).max(0.0), now)
+        });
+    }
+
+    fn take_late(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        at: Time,
+        _: Id<'_>,
+    ) -> Result<bool, Overdrawn> {
+        let faded = float(cost) / power(self.fading.decay, self.fading.steps(at, now));
+        let level = body.as_ref().map_or(0.0, |body| body.at(now)) + faded;
+        self.fill(body, level, now).map(|()| true)
+    }
+}

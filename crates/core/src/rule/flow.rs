@@ -1,0 +1,156 @@
+//! Flow: gcra and token-bucket.
+//!
+//! **What it is.** A bucket whose water sinks evenly, `n` units in every `window`. A check pours
+//! its cost in and passes if the bucket does not run over.
+//!
+//! **What it promises.** At most `capacity` at one instant, and `capacity + rate * elapsed` over
+//! any stretch of time; exactly that for a client that always asks, however long it runs.
+//!
+//! **What it costs.** One number, the instant when the bucket will be empty. The time one unit
+//! takes to sink is a fraction, kept as one, so that nothing drifts.
+
+use super::Counting;
+use crate::error::Overdrawn;
+use crate::subject::Id;
+use crate::time::{Span, Time};
+use crate::wide::{Wide, ceil_div, floor_div, gcd, mul_div_up, narrow, wide};
+
+/// The time one unit takes to sink: `ticks / parts`, in lowest terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pace {
+    ticks: u64,
+    parts: u64,
+}
+
+/// A bucket of `capacity` that sinks at a pace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flow {
+    capacity: u64,
+    pace: Pace,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    /// When the bucket will be empty, in `1 / pace.parts` of a tick.
+    empty: Wide,
+    pace: Pace,
+}
+
+impl Flow {
+    /// `n` units sink in every `window`; both are at least one.
+    pub(crate) fn new(n: u64, window: Span, capacity: u64) -> Flow {
+        let common = gcd(window.as_micros(), n);
+        let over = |x: u64| x.checked_div(common).unwrap_or(x);
+        Flow { capacity, pace: Pace { ticks: over(window.as_micros()), parts: over(n) } }
+    }
+}
+
+impl Pace {
+    /// The instant in parts of a tick.
+    fn parts_at(self, now: Time) -> Wide {
+        wide(now.as_micros()) * wide(self.parts)
+    }
+
+    /// The first tick that is not before the instant given in parts.
+    fn tick_of(self, parts: Wide) -> Time {
+        Time::at(narrow(ceil_div(parts, wide(self.parts))))
+    }
+
+    /// How many parts of a tick this much water takes to sink.
+    fn sinks_in(self, units: u64) -> Wide {
+        wide(units) * wide(self.ticks)
+    }
+}
+
+impl Body {
+    /// How long the water still takes to sink, in parts of a tick.
+    fn left(&self, now: Time) -> Wide {
+        self.empty - self.pace.parts_at(now)
+    }
+
+    /// The same water at another pace. Rounded up: what is used is never forgotten.
+    fn at_pace(&self, pace: Pace, now: Time) -> Wide {
+        if self.pace == pace {
+            return self.left(now);
+        }
+        mul_div_up(self.left(now), wide(pace.ticks), wide(self.pace.ticks))
+    }
+}
+
+impl Counting for Flow {
+    type Body = Body;
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// How long a full bucket takes to sink, rounded up.
+    fn drain(&self) -> Span {
+        let full = wide(self.capacity) * wide(self.pace.ticks);
+        Span::from_micros(narrow(ceil_div(full, wide(self.pace.parts))))
+    }
+
+    /// None: an instant of emptiness means the same whenever it is looked at.
+    fn instant(_: &Body) -> Time {
+        Time::EPOCH
+    }
+
+    fn resets(body: &Body) -> Time {
+        body.pace.tick_of(body.empty)
+    }
+
+    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+        let full = body.pace.sinks_in(self.capacity);
+        let left = body.left(now);
+        (left <= full).then(|| narrow(floor_div(full - left, wide(body.pace.ticks))))
+    }
+
+    fn fits_at(&self, body: &Body, _: Time, cost: u64) -> Time {
+        let room = body.pace.sinks_in(self.capacity.saturating_sub(cost));
+        body.pace.tick_of(body.empty - room)
+    }
+
+    fn take(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        _: Option<Id<'_>>,
+    ) -> Result<(), Overdrawn> {
+        let used = body.as_ref().map_or(wide(0), |body| body.at_pace(self.pace, now));
+        let left = used + self.pace.sinks_in(cost);
+        if left > wide(Span::MAX.as_micros()) * wide(self.pace.parts) {
+            return Err(Overdrawn);
+        }
+        *body = Some(Body { empty: self.pace.parts_at(now) + left, pace: self.pace });
+        Ok(())
+    }
+
+    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+        *body = body.take().and_then(|Body { empty, pace }| {
+            let empty = empty - pace.sinks_in(cost);
+            (empty > pace.parts_at(now)).then_some(Body { empty, pace })
+        });
+    }
+
+    fn still(&self, body: &Body, now: Time, _: Time, _: Id<'_>) -> u64 {
+        narrow(floor_div(body.left(now), wide(body.pace.ticks)))
+    }
+
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) {
+        self.give(body, now, cost);
+    }
+
+    /// Taken now: the bucket does not remember how long it stood empty since, and would have sunk
+    /// less had it held more, so this is as strict or stricter.
+    fn take_late(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        _: Time,
+        id: Id<'_>,
+    ) -> Result<bool, Overdrawn> {
+        self.take(body, now, cost, Some(id)).map(|()| true)
+    }
+}

@@ -1,0 +1,202 @@
+//! Held: concurrency.
+//!
+//! **What it is.** Leases that are held for a while rather than spent: each ends when its holder
+//! releases it, or `ttl` after it was taken or renewed.
+//!
+//! **What it promises.** At most `capacity` held at once. A holder that dies gives its lease back
+//! by its end.
+//!
+//! **What it costs.** One entry for each lease that is held.
+
+use super::{Counting, MAX_COUNT};
+use crate::error::Overdrawn;
+use crate::subject::Id;
+use crate::time::{Span, Time};
+
+/// At most `capacity` leases, each for `ttl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    capacity: u64,
+    ttl: Span,
+}
+
+#[derive(Debug, Clone)]
+struct Lease {
+    /// Under which id it can be released; without one it ends by itself.
+    id: Option<Box<[u8]>>,
+    count: u64,
+    ends: Time,
+}
+
+/// The leases, from the one taken first. Never empty.
+#[derive(Debug, Clone)]
+pub(crate) struct Body(Vec<Lease>);
+
+impl Held {
+    pub(crate) fn new(capacity: u64, ttl: Span) -> Held {
+        Held { capacity, ttl }
+    }
+
+    fn lease(
+        body: &mut Option<Body>,
+        now: Time,
+        count: u64,
+        id: Option<Id<'_>>,
+        ends: Time,
+    ) -> Result<(), Overdrawn> {
+        let used = body.as_ref().map_or(0, |body| body.used(now));
+        if used.saturating_add(count) > MAX_COUNT {
+            return Err(Overdrawn);
+        }
+        let leases = &mut body.get_or_insert(Body(Vec::new())).0;
+        leases.retain(|lease| now < lease.ends);
+        leases.push(Lease { id: id.map(|id| id.as_bytes().into()), count, ends });
+        Ok(())
+    }
+}
+
+impl Lease {
+    fn is_of(&self, id: Id<'_>) -> bool {
+        self.id.as_deref() == Some(id.as_bytes())
+    }
+}
+
+impl Body {
+    fn alive(&self, now: Time) -> impl Iterator<Item = &Lease> {
+        self.0.iter().filter(move |lease| now < lease.ends)
+    }
+
+    fn used(&self, now: Time) -> u64 {
+        self.alive(now).fold(0, |sum, lease| sum.saturating_add(lease.count))
+    }
+
+    /// Ends up to `count` of the leases that match, the newest first.
+    fn end(&mut self, now: Time, mut count: u64, matches: impl Fn(&Lease) -> bool) {
+        self.0.retain(|lease| now < lease.ends);
+        for lease in self.0.iter_mut().rev().filter(|lease| matches(lease)) {
+            let ended = lease.count.min(count);
+            lease.count = lease.count.saturating_sub(ended);
+            count = count.saturating_sub(ended);
+        }
+        self.0.retain(|lease| lease.count > 0);
+    }
+}
+
+/// A body that holds nothing is none.
+fn tidy(body: &mut Option<Body>) {
+    if body.as_ref().is_some_and(|body| body.0.is_empty()) {
+        *body = None;
+    }
+}
+
+impl Counting for Held {
+    type Body = Body;
+
+    fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// How long a lease that nobody releases is held.
+    fn drain(&self) -> Span {
+        self.ttl
+    }
+
+    /// None: a lease ends when it ends, whenever that is looked at.
+    fn instant(_: &Body) -> Time {
+        Time::EPOCH
+    }
+
+    fn resets(body: &Body) -> Time {
+        body.0.iter().map(|lease| lease.ends).max().unwrap_or(Time::EPOCH)
+    }
+
+    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+        self.capacity.checked_sub(body.used(now))
+    }
+
+    fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
+        let room = self.capacity.saturating_sub(cost);
+        let mut leases: Vec<&Lease> = body.alive(now).collect();
+        leases.sort_unstable_by_key(|lease| lease.ends);
+        let mut used = body.used(now);
+        for lease in leases {
+            used = used.saturating_sub(lease.count);
+            if used <= room {
+                return lease.ends;
+            }
+        }
+        Held::resets(body)
+    }
+
+    fn take(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        id: Option<Id<'_>>,
+    ) -> Result<(), Overdrawn> {
+        Held::lease(body, now, cost, id, now.after(self.ttl))
+    }
+
+    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+        if let Some(body) = body {
+            body.end(now, cost, |_| true);
+        }
+        tidy(body);
+    }
+
+    fn still(&self, body: &Body, now: Time, _: Time, id: Id<'_>) -> u64 {
+        let its = body.alive(now).filter(|lease| lease.is_of(id));
+        its.fold(0, |sum, lease| sum.saturating_add(lease.count))
+    }
+
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, id: Id<'_>) {
+        if let Some(body) = body {
+            body.end(now, cost, |lease| lease.is_of(id));
+        }
+        tidy(body);
+    }
+
+    /// Joins the lease that was reserved, so that both end or are renewed together.
+    fn take_late(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        at: Time,
+        id: Id<'_>,
+    ) -> Result<bool, Overdrawn> {
+        let its = |lease: &&mut Lease| now < lease.ends && lease.is_of(id);
+        let used = body.as_ref().map_or(0, |body| body.used(now));
+        let lease = body.as_mut().and_then(|body| body.0.iter_mut().rev().find(its));
+        match lease {
+            Some(_) if used.saturating_add(cost) > MAX_COUNT => Err(Overdrawn),
+            Some(lease) => {
+                lease.count = lease.count.saturating_add(cost);
+                Ok(true)
+            }
+            None if now < at.after(self.ttl) => {
+                Held::lease(body, now, cost, Some(id), at.after(self.ttl)).map(|()| true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn release(&self, body: &mut Option<Body>, now: Time, id: Id<'_>) -> bool {
+        let held = body.as_ref().is_some_and(|body| self.still(body, now, now, id) > 0);
+        if held {
+            self.give_back(body, now, u64::MAX, now, id);
+        }
+        held
+    }
+
+    /// Never sooner than it would have ended: a clock stepped back must not shorten a lease.
+    fn renew(&self, body: &mut Option<Body>, now: Time, id: Id<'_>) -> bool {
+        let leases = body.iter_mut().flat_map(|body| body.0.iter_mut());
+        let ends = now.after(self.ttl);
+        leases.filter(|lease| now < lease.ends && lease.is_of(id)).fold(false, |_, lease| {
+            lease.ends = lease.ends.max(ends);
+            true
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! Who is counted: keys, the names of subjects, and the ids of operations.
+
+use std::fmt;
+
+/// The most bytes a key may have.
+pub const MAX_KEY_BYTES: usize = 1024;
+/// The most bytes an id may have.
+pub const MAX_ID_BYTES: usize = 64;
+/// The most bytes the name of a policy or a subject may have.
+pub const MAX_NAME_BYTES: usize = 64;
+
+/// Text or bytes that cannot be a key, an id or a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    what: &'static str,
+    why: String,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.what, self.why)
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+fn sized(what: &'static str, bytes: &[u8], most: usize) -> Result<(), Unfit> {
+    match bytes.len() {
+        0 => Err(Unfit { what, why: format!("is empty; expected 1 to {most} bytes") }),
+        n if n > most => Err(Unfit { what, why: format!("has {n} bytes; expected 1 to {most}") }),
+        _ => Ok(()),
+    }
+}
+
+/// The key of a subject: any bytes, 1 to [`MAX_KEY_BYTES`] of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key<'a>(&'a [u8]);
+
+impl<'a> Key<'a> {
+    /// The key of everyone at once (`per all`).
+    pub(crate) const EVERYONE: Key<'static> = Key(b"*");
+
+    /// Takes the bytes as a key.
+    ///
+    /// # Errors
+    /// If there are none, or too many.
+    pub fn new(bytes: &'a [u8]) -> Result<Key<'a>, Unfit> {
+        sized("key", bytes, MAX_KEY_BYTES).map(|()| Key(bytes))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+/// The caller's name for one operation, reservation or lease: 1 to [`MAX_ID_BYTES`] bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Id<'a>(&'a [u8]);
+
+impl<'a> Id<'a> {
+    /// Takes the bytes as an id.
+    ///
+    /// # Errors
+    /// If there are none, or too many.
+    pub fn new(bytes: &'a [u8]) -> Result<Id<'a>, Unfit> {
+        sized("id", bytes, MAX_ID_BYTES).map(|()| Id(bytes))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+/// The name of a policy or of a kind of subject: letters, digits, `-`, `_` and `.`.
+///
+/// Names reach headers, metrics and keys of a store, so they are kept to what is safe in all three.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(Box<str>);
+
+impl Name {
+    /// The name that stands for everyone in `per all`.
+    pub(crate) const ALL: &'static str = "all";
+
+    /// Takes the text as a name.
+    ///
+    /// # Errors
+    /// If it is empty, too long, or has any other character.
+    pub fn new(text: &str) -> Result<Name, Unfit> {
+        sized("name", text.as_bytes(), MAX_NAME_BYTES)?;
+        let odd = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        match text.chars().find(odd) {
+            Some(c) => {
+                let why = format!("{text:?} has {c:?}; expected letters, digits, '-', '_' or '.'");
+                Err(Unfit { what: "name", why })
+            }
+            None => Ok(Name(text.into())),
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who is counted by one limit: a kind and a key, `user=42`; or a key alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Subject<'a> {
+    /// What kind of subject it is; `None` where one kind is enough.
+    pub kind: Option<&'a str>,
+    /// Which one.
+    pub key: Key<'a>,
+}
+
+impl<'a> From<Key<'a>> for Subject<'a> {
+    fn from(key: Key<'a>) -> Subject<'a> {
+        Subject { kind: None, key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_bounded() {
+        assert!(Key::new(b"").is_err());
+        assert!(Key::new(&[0; MAX_KEY_BYTES]).is_ok());
+        assert!(Key::new(&[0; MAX_KEY_BYTES + 1]).is_err());
+        assert!(Id::new(&[0; MAX_ID_BYTES]).is_ok());
+        assert!(Id::new(&[0; MAX_ID_BYTES + 1]).is_err());
+    }
+
+    #[test]
+    fn names_carry_nothing_that_could_be_injected() {
+        for bad in ["", "a b", "a\r\nb", "a\"b", "ä", "a/b", "a:b", "{a}"] {
+            assert!(Name::new(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(Name::new("user-id_2.x").unwrap().as_str(), "user-id_2.x");
+    }
+}

@@ -1,0 +1,176 @@
+//! Instants and waits, counted in ticks of one microsecond.
+//!
+//! Nothing here reads a clock: time is an argument everywhere, which is what makes every decision
+//! repeatable.
+
+use std::fmt;
+use std::time::Duration;
+
+/// An instant: microseconds since the Unix epoch.
+///
+/// ```
+/// use tollgate_core::{Span, Time};
+///
+/// let noon = Time::from_micros(1_700_000_000_000_000).unwrap();
+/// assert_eq!(noon.after(Span::from_micros(5)).since(noon), Span::from_micros(5));
+/// assert_eq!(Time::from_micros(u64::MAX), None);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+impl Time {
+    /// Where time begins: 1970-01-01T00:00:00Z.
+    pub const EPOCH: Time = Time(0);
+    /// The last instant that can be asked about, in the year 2112.
+    ///
+    /// An instant plus the longest wait stays below 2^53, which a double holds exactly: the Redis
+    /// scripts count in doubles.
+    pub const MAX: Time = Time((1 << 52) - 1);
+
+    /// The instant that many microseconds after the epoch; `None` beyond [`Time::MAX`].
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Option<Time> {
+        if micros > Time::MAX.0 { None } else { Some(Time(micros)) }
+    }
+
+    /// An instant that a state holds, which may lie beyond what can be asked about.
+    pub(crate) const fn at(micros: u64) -> Time {
+        Time(micros)
+    }
+
+    /// Microseconds since the epoch.
+    #[must_use]
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// The instant `span` later.
+    #[must_use]
+    pub const fn after(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+
+    /// How long it has been since `earlier`; zero if that is still to come.
+    #[must_use]
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The last multiple of `step` that is not after this instant. A step of zero is taken as one.
+    pub(crate) const fn floor_to(self, step: Span) -> Time {
+        match self.0.checked_rem(step.0) {
+            Some(past) => Time(self.0.saturating_sub(past)),
+            None => self,
+        }
+    }
+}
+
+/// A length of time, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+    /// The longest time anything may take to drain: 71 years.
+    pub const MAX: Span = Span(1 << 51);
+
+    /// That many microseconds.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Span {
+        Span(micros)
+    }
+
+    /// The microseconds.
+    #[must_use]
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// Whole seconds, rounded up: a client that waits this long has waited long enough.
+    #[must_use]
+    pub const fn as_secs_ceil(self) -> u64 {
+        self.0.div_ceil(1_000_000)
+    }
+
+    pub(crate) const fn plus(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+
+    pub(crate) const fn times(self, count: u64) -> Span {
+        Span(self.0.saturating_mul(count))
+    }
+
+    /// How many whole `step`s fit in; none if the step is zero.
+    pub(crate) const fn steps(self, step: Span) -> u64 {
+        match self.0.checked_div(step.0) {
+            Some(steps) => steps,
+            None => 0,
+        }
+    }
+}
+
+impl From<Span> for Duration {
+    fn from(span: Span) -> Duration {
+        Duration::from_micros(span.0)
+    }
+}
+
+/// Units from the longest, as people say them in a wait.
+const SPOKEN: [(&str, u64); 6] = [
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("min", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+    ("µs", 1),
+];
+
+impl fmt::Display for Span {
+    /// The two largest units that matter: `1h 30min`, `2.5ms` is `2ms 500µs`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        let mut said = 0_u8;
+        for (unit, ticks) in SPOKEN {
+            let count = rest.checked_div(ticks).unwrap_or(0);
+            if count > 0 {
+                let space = if said > 0 { " " } else { "" };
+                write!(f, "{space}{count}{unit}")?;
+                rest = rest.checked_rem(ticks).unwrap_or(0);
+            }
+            // Once the largest is said only its neighbour matters: `1h`, not `1h 1µs`.
+            if said > 0 {
+                return Ok(());
+            }
+            said = u8::from(count > 0);
+        }
+        if self.0 == 0 { f.write_str("0s") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_said_in_their_two_largest_units() {
+        for (micros, said) in [
+            (0, "0s"),
+            (1, "1µs"),
+            (2_500, "2ms 500µs"),
+            (1_000_000, "1s"),
+            (90_000_000, "1min 30s"),
+            (3_600_000_001, "1h"),
+            (86_400_000_000 * 8, "8d"),
+        ] {
+            assert_eq!(Span::from_micros(micros).to_string(), said);
+        }
+    }
+
+    #[test]
+    fn seconds_round_up() {
+        for (micros, secs) in [(0, 0), (1, 1), (400, 1), (1_000_000, 1), (1_000_001, 2)] {
+            assert_eq!(Span::from_micros(micros).as_secs_ceil(), secs);
+        }
+    }
+}

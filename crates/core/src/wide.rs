@@ -1,0 +1,46 @@
+//! Integers wide enough that no product of a limit's numbers can overflow.
+//!
+//! By the bounds of a limit the largest is below 2^117. They saturate all the same, so that a
+//! mistake here could make an answer too strict, but could never wrap it into a generous one.
+
+use std::num::Saturating;
+
+/// An intermediate result.
+pub(crate) type Wide = Saturating<u128>;
+
+pub(crate) fn wide(value: u64) -> Wide {
+    Saturating(u128::from(value))
+}
+
+/// Back to 64 bits; the greatest there is if it does not fit.
+pub(crate) fn narrow(value: Wide) -> u64 {
+    u64::try_from(value.0).unwrap_or(u64::MAX)
+}
+
+/// Rounded down. Dividing by zero gives the greatest value.
+pub(crate) fn floor_div(above: Wide, below: Wide) -> Wide {
+    Saturating(above.0.checked_div(below.0).unwrap_or(u128::MAX))
+}
+
+/// Rounded up. Dividing by zero gives the greatest value.
+pub(crate) fn ceil_div(above: Wide, below: Wide) -> Wide {
+    if below.0 == 0 { Saturating(u128::MAX) } else { Saturating(above.0.div_ceil(below.0)) }
+}
+
+/// `ceil(a * b / c)` where `a * b` may be wider than 128 bits.
+pub(crate) fn mul_div_up(a: Wide, b: Wide, c: Wide) -> Wide {
+    let whole = floor_div(a, c);
+    let rest = a - whole * c;
+    whole * b + ceil_div(rest * b, c)
+}
+
+pub(crate) fn ten_to(power: u32) -> Wide {
+    Saturating(10_u128.checked_pow(power).unwrap_or(u128::MAX))
+}
+
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    match a.checked_rem(b) {
+        None => a,
+        Some(rest) => gcd(b, rest),
+    }
+}

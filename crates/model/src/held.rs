@@ -1,0 +1,110 @@
+//! Held (concurrency): leases, each ending when it is released or its time is over.
+
+use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+
+pub(crate) struct Held {
+    most: u64,
+    ttl: u64,
+    /// In the order they were taken; none with a count of 0.
+    leases: Vec<Lease>,
+}
+
+#[derive(Clone, Copy)]
+struct Lease {
+    id: Option<Id>,
+    count: u64,
+    ends: u64,
+}
+
+impl Held {
+    pub fn new(most: u64, ttl: u64) -> Held {
+        Held { most, ttl, leases: Vec::new() }
+    }
+
+    fn alive(&self, t: u64) -> impl Iterator<Item = &Lease> {
+        self.leases.iter().filter(move |lease| t < lease.ends)
+    }
+
+    fn used(&self, t: u64) -> u64 {
+        self.alive(t).map(|lease| lease.count).sum()
+    }
+
+    fn change(&self, leases: &mut Vec<Lease>, event: &Event) -> bool {
+        match event.change {
+            Change::Take { cost, id } => take(leases, id, cost, event.when + self.ttl),
+            Change::TakeLate { cost, at, id } => {
+                let ends = at + self.ttl;
+                grow(leases, id, cost) || event.when < ends && take(leases, Some(id), cost, ends)
+            }
+            Change::Refund { cost } => cut(leases, cost, |_| true),
+            Change::GiveBack { cost, id, .. } => cut(leases, cost, |lease| lease.id == Some(id)),
+            Change::Release { id } => cut(leases, u64::MAX, |lease| lease.id == Some(id)),
+            Change::Renew { id } => prolong(leases, id, event.when + self.ttl),
+        }
+    }
+}
+
+fn take(leases: &mut Vec<Lease>, id: Option<Id>, count: u64, ends: u64) -> bool {
+    leases.push(Lease { id, count, ends });
+    count > 0
+}
+
+/// Adds to the newest lease of that id.
+fn grow(leases: &mut [Lease], id: Id, cost: u64) -> bool {
+    let newest = leases.iter_mut().rev().find(|lease| lease.id == Some(id));
+    newest.map(|lease| lease.count += cost).is_some()
+}
+
+/// Ends up to `cost` of the chosen leases, newest first.
+fn cut(leases: &mut Vec<Lease>, mut cost: u64, chosen: impl Fn(&Lease) -> bool) -> bool {
+    let before = cost;
+    for lease in leases.iter_mut().rev().filter(|lease| chosen(lease)) {
+        let ended = lease.count.min(cost);
+        lease.count -= ended;
+        cost -= ended;
+    }
+    leases.retain(|lease| lease.count > 0);
+    cost < before
+}
+
+fn prolong(leases: &mut [Lease], id: Id, ends: u64) -> bool {
+    let mut changed = false;
+    for lease in leases.iter_mut().filter(|lease| lease.id == Some(id)) {
+        changed |= lease.ends < ends;
+        lease.ends = lease.ends.max(ends);
+    }
+    changed
+}
+
+impl Counting for Held {
+    fn instant(&self) -> u64 {
+        0
+    }
+
+    fn fits(&self, t: u64, cost: u64) -> bool {
+        self.used(t) + cost <= self.most
+    }
+
+    fn empty(&self, t: u64) -> bool {
+        self.alive(t).next().is_none()
+    }
+
+    fn overflows(&self, t: u64) -> bool {
+        self.used(t) > GREATEST_COUNT
+    }
+
+    fn still(&self, t: u64, _at: u64, id: Id) -> u64 {
+        let of_id = self.alive(t).filter(|lease| lease.id == Some(id));
+        of_id.map(|lease| lease.count).sum()
+    }
+
+    fn apply(&mut self, event: &Event) -> bool {
+        // A write forgets what has ended, so that a clock that steps back does not find it.
+        let mut leases = self.alive(event.when).copied().collect();
+        let changed = self.change(&mut leases, event);
+        if changed {
+            self.leases = leases;
+        }
+        changed
+    }
+}

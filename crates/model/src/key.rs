@@ -1,0 +1,189 @@
+//! One key of one policy: what each operation does to its limits, and which ids it remembers.
+
+use crate::counting::{Change, Id, capacity};
+use crate::law::{Verdict, verdict};
+use crate::ledger::{Ledger, REMEMBERED, Written};
+use crate::{Answer, Limit, Operation, Rule, Step, TooMuch};
+
+/// One key of one policy, fresh at first.
+pub struct Key {
+    limits: Vec<Limit>,
+    /// One for each limit.
+    ledgers: Vec<Ledger>,
+    remembered: Vec<Memory>,
+    /// The ids seen, each known by its place.
+    names: Vec<String>,
+}
+
+/// An operation that took or gave something, and how it was answered.
+struct Memory {
+    op: Operation,
+    id: Id,
+    t: u64,
+    answer: Answer,
+}
+
+impl Key {
+    /// A key never seen under a policy of these limits.
+    pub fn new(limits: Vec<Limit>) -> Key {
+        Key {
+            ledgers: vec![Ledger::default(); limits.len()],
+            limits,
+            remembered: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+
+    /// Does one operation and answers it.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMuch`] if it would leave more than any state may hold; nothing is changed then.
+    ///
+    /// # Panics
+    ///
+    /// If reserve, settle, release or renew come without an id.
+    pub fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
+        let id = step.id.as_deref().map(|name| self.number(name));
+        if let Some(memory) = self.recall(step, id) {
+            return Ok(memory.answer.clone());
+        }
+        let allowed = !asks(step.op) || self.all_fit(step);
+        let changed = self.perform(step, id, allowed)?;
+        let answer = self.answer(step, allowed);
+        if changed && allowed {
+            self.remember(step, id, &answer);
+        }
+        Ok(answer)
+    }
+
+    fn number(&mut self, name: &str) -> Id {
+        let known = self.names.iter().position(|it| it == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        })
+    }
+
+    fn recall(&self, step: &Step, id: Option<Id>) -> Option<&Memory> {
+        self.remembered
+            .iter()
+            .find(|it| it.op == step.op && Some(it.id) == id && step.t < it.t + REMEMBERED)
+    }
+
+    fn remember(&mut self, step: &Step, id: Option<Id>, answer: &Answer) {
+        let forgettable = [Operation::Peek, Operation::Release, Operation::Renew];
+        let Some(id) = id.filter(|_| !forgettable.contains(&step.op)) else {
+            return;
+        };
+        self.remembered.retain(|it| !(it.op == step.op && it.id == id));
+        self.remembered.push(Memory { op: step.op, id, t: step.t, answer: answer.clone() });
+    }
+
+    fn all_fit(&self, step: &Step) -> bool {
+        let mut limits = self.limits.iter().zip(&self.ledgers);
+        limits.all(|(limit, ledger)| ledger.fits(&limit.rule, step.t, step.cost))
+    }
+
+    /// Does what the operation does, and says whether it changed any limit's counts.
+    fn perform(&mut self, step: &Step, id: Option<Id>, allowed: bool) -> Result<bool, TooMuch> {
+        let (t, cost) = (step.t, step.cost);
+        let named = || id.expect("this operation carries an id");
+        match step.op {
+            Operation::Peek => Ok(false),
+            Operation::Check | Operation::Reserve if !allowed => self.count_denied(t, cost, id),
+            Operation::Check | Operation::Charge => self.change(t, Change::Take { cost, id }),
+            Operation::Reserve => self.write(|rule, it| it.reserve(rule, t, cost, named())),
+            Operation::Settle => self.write(|rule, it| it.settle(rule, t, cost, named())),
+            Operation::Refund => self.change(t, Change::Refund { cost }),
+            Operation::Renew => self.change(t, Change::Renew { id: named() }),
+            Operation::Release => self.release(t, named()),
+            Operation::Reset => Ok(self.reset(t)),
+        }
+    }
+
+    fn change(&mut self, t: u64, change: Change) -> Result<bool, TooMuch> {
+        self.write(|rule, ledger| ledger.with(rule, t, change))
+    }
+
+    /// All or nothing: no ledger is replaced unless the write succeeds in every one.
+    fn write(
+        &mut self,
+        write: impl Fn(&Rule, &Ledger) -> Result<Written, TooMuch>,
+    ) -> Result<bool, TooMuch> {
+        let each = self.limits.iter().zip(&self.ledgers);
+        let written: Result<Vec<_>, _> = each.map(|(it, ledger)| write(&it.rule, ledger)).collect();
+        Ok(self.replace(written?))
+    }
+
+    /// A denied attempt counts where the limit asks for it.
+    fn count_denied(&mut self, t: u64, cost: u64, id: Option<Id>) -> Result<bool, TooMuch> {
+        let take = Change::Take { cost, id };
+        let each = self.limits.iter().zip(&self.ledgers);
+        let written: Result<Vec<_>, _> = each
+            .map(|(limit, ledger)| match limit.count_denied {
+                true => ledger.with(&limit.rule, t, take),
+                false => Ok(ledger.unchanged()),
+            })
+            .collect();
+        Ok(self.replace(written?))
+    }
+
+    fn replace(&mut self, written: Vec<Written>) -> bool {
+        let changed = written.iter().any(|it| it.changed);
+        self.ledgers = written.into_iter().map(|it| it.ledger).collect();
+        changed
+    }
+
+    fn release(&mut self, t: u64, id: Id) -> Result<bool, TooMuch> {
+        let changed = self.change(t, Change::Release { id })?;
+        self.remembered.retain(|it| it.id != id);
+        for ledger in &mut self.ledgers {
+            ledger.forget(id);
+        }
+        Ok(changed)
+    }
+
+    fn reset(&mut self, t: u64) -> bool {
+        let mut limits = self.limits.iter().zip(&self.ledgers);
+        let something = limits.any(|(limit, ledger)| ledger.alive(&limit.rule, t));
+        self.ledgers.fill(Ledger::default());
+        self.remembered.clear();
+        something
+    }
+
+    /// The answer of the policy: the strictest of its limits' answers.
+    fn answer(&self, step: &Step, allowed: bool) -> Answer {
+        let verdicts: Vec<Verdict> = self.verdicts(step).collect();
+        let retry = |it: &Verdict| it.retry_after.unwrap_or(u64::MAX);
+        let remaining = |it: &Verdict| it.remaining.unwrap_or(u64::MAX);
+        let greatest_retry = verdicts.iter().map(retry).max().unwrap_or(0);
+        let least_remaining = verdicts.iter().map(remaining).min().unwrap_or(u64::MAX);
+        let bound_by = verdicts.iter().position(|it| match allowed {
+            true => remaining(it) == least_remaining,
+            false => retry(it) == greatest_retry,
+        });
+        let bound_by = bound_by.unwrap_or(0);
+        Answer {
+            allowed,
+            limit: verdicts.get(bound_by).and_then(|it| it.limit),
+            remaining: Some(least_remaining).filter(|&it| it < u64::MAX),
+            retry_after: Some(greatest_retry).filter(|&it| it < u64::MAX),
+            reset_after: verdicts.iter().map(|it| it.reset_after).max().unwrap_or(0),
+            bound_by,
+        }
+    }
+
+    fn verdicts(&self, step: &Step) -> impl Iterator<Item = Verdict> {
+        let each = self.limits.iter().zip(&self.ledgers);
+        each.map(|(limit, ledger)| {
+            let counting = ledger.replay(&limit.rule);
+            verdict(counting.as_ref(), capacity(&limit.rule), step.t, step.cost)
+        })
+    }
+}
+
+/// Whether the operation can be denied.
+pub(crate) fn asks(op: Operation) -> bool {
+    matches!(op, Operation::Check | Operation::Peek | Operation::Reserve)
+}

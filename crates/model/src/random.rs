@@ -1,0 +1,144 @@
+//! Random limits and random steps, to compare another system with the model. The same seed gives
+//! the same steps everywhere.
+
+mod limits;
+mod period;
+mod policy;
+mod rng;
+mod steps;
+mod tally;
+
+use std::fmt::Write;
+
+pub use limits::limit;
+pub use rng::Rng;
+pub use tally::Tally;
+
+use crate::{Answer, Key, Step, TooMuch};
+use policy::Policy;
+use steps::Walk;
+
+/// The most steps in one key. The model replays the whole history of a key at every step.
+const LONGEST_KEY: u64 = 60;
+
+/// The ten names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    Gcra,
+    TokenBucket,
+    LeakyBucket,
+    FixedWindow,
+    RequestWindow,
+    SlidingLog,
+    SlidingCounters,
+    SlidingWindow,
+    Ar1,
+    Concurrency,
+}
+
+impl Algorithm {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Algorithm; 10] = [
+        Algorithm::Gcra,
+        Algorithm::TokenBucket,
+        Algorithm::LeakyBucket,
+        Algorithm::FixedWindow,
+        Algorithm::RequestWindow,
+        Algorithm::SlidingLog,
+        Algorithm::SlidingCounters,
+        Algorithm::SlidingWindow,
+        Algorithm::Ar1,
+        Algorithm::Concurrency,
+    ];
+
+    /// The word a limit line begins with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Gcra => "gcra",
+            Algorithm::TokenBucket => "token-bucket",
+            Algorithm::LeakyBucket => "leaky-bucket",
+            Algorithm::FixedWindow => "fixed-window",
+            Algorithm::RequestWindow => "request-window",
+            Algorithm::SlidingLog => "sliding-log",
+            Algorithm::SlidingCounters => "sliding-counters",
+            Algorithm::SlidingWindow => "sliding-window",
+            Algorithm::Ar1 => "ar1",
+            Algorithm::Concurrency => "concurrency",
+        }
+    }
+}
+
+/// One fresh key of a system under test.
+pub trait System {
+    /// Does one operation and answers it.
+    ///
+    /// # Errors
+    ///
+    /// [`TooMuch`] where the operation is refused as one that no state could hold.
+    fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch>;
+}
+
+/// Runs about `operations` random steps on the model and on the system that `new_system` makes of
+/// a policy's limit lines, in many keys: four in five of a single limit of `algorithm`, the others
+/// of a policy that has one.
+///
+/// # Panics
+///
+/// At the first difference, with all that is needed to see it again.
+pub fn compare(
+    seed: u64,
+    algorithm: Algorithm,
+    operations: u64,
+    mut new_system: impl FnMut(&[String]) -> Box<dyn System>,
+) -> Tally {
+    let mut tally = Tally::default();
+    let mut number = 0;
+    while tally.steps < operations {
+        // Each key has its own numbers, so that one can be run again without those before it.
+        let mut rng = Rng::new(seed).nth(algorithm as u64).nth(number);
+        let policy = Policy::random(&mut rng, algorithm);
+        let mut system = new_system(&policy.lines);
+        let title = format!("seed {seed}, {}, key {number}", algorithm.name());
+        run_key(&mut rng, policy, system.as_mut(), &title, &mut tally);
+        number += 1;
+    }
+    tally
+}
+
+fn run_key(rng: &mut Rng, policy: Policy, system: &mut dyn System, title: &str, tally: &mut Tally) {
+    let mut walk = Walk::new(rng, &policy);
+    let mut model = Key::new(policy.limits);
+    let mut steps = Vec::new();
+    for _ in 0..rng.between(5, LONGEST_KEY) {
+        let before = walk.now();
+        let step = walk.next_step(rng);
+        let expected = model.apply(&step);
+        let found = system.apply(&step);
+        tally.count(before, &step, &expected);
+        walk.learn(&expected);
+        let differs = found != expected;
+        steps.push((step, expected));
+        if differs {
+            panic!("{}", report(title, &policy.lines, &steps, &found));
+        }
+    }
+}
+
+fn report(
+    title: &str,
+    lines: &[String],
+    steps: &[(Step, Result<Answer, TooMuch>)],
+    found: &Result<Answer, TooMuch>,
+) -> String {
+    let mut text = format!("the system differs from the model ({title})\n");
+    for line in lines {
+        let _ = writeln!(text, "limit: {line}");
+    }
+    for (step, expected) in steps {
+        let id = step.id.as_deref().unwrap_or("-");
+        let Step { t, op, cost, .. } = step;
+        let _ = writeln!(text, "t={t} {op:?} cost={cost} id={id}\n    -> {expected:?}");
+    }
+    let _ = writeln!(text, "the system answers the last with\n    -> {found:?}");
+    text
+}

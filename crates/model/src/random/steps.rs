@@ -1,0 +1,211 @@
+//! A random walk through the life of one key: when the next operation comes, which, and at what
+//! cost. It aims at the instants and costs where an answer changes.
+
+use super::Rng;
+use super::limits::END_OF_TIME;
+use super::policy::Policy;
+use super::tally::OPERATIONS;
+use crate::counting::capacity;
+use crate::{Answer, Operation, Rule, Step, TooMuch, Window};
+
+const GREATEST_COST: u64 = (1 << 32) - 1;
+
+/// How often each operation comes, in the order of [`OPERATIONS`].
+const WEIGHTS: [u64; 9] = [60, 7, 6, 6, 1, 7, 3, 3, 4];
+
+pub(crate) struct Walk {
+    t: u64,
+    /// The least capacity of the policy's limits.
+    capacity: u64,
+    /// Lengths of time that mean something to the policy's limits.
+    spans: Vec<u64>,
+    last: Option<Answer>,
+    /// The id of the last reservation, while it is not sought to be settled.
+    reserved: Option<String>,
+}
+
+impl Walk {
+    pub fn new(rng: &mut Rng, policy: &Policy) -> Walk {
+        let rules = || policy.limits.iter().map(|limit| &limit.rule);
+        Walk {
+            t: start(rng),
+            capacity: rules().filter_map(capacity).min().unwrap_or(1),
+            spans: rules().flat_map(spans).collect(),
+            last: None,
+            reserved: None,
+        }
+    }
+
+    /// When the last step was.
+    pub fn now(&self) -> u64 {
+        self.t
+    }
+
+    pub fn next_step(&mut self, rng: &mut Rng) -> Step {
+        if let Some(id) = self.reserved.take_if(|_| rng.percent(30)) {
+            return self.settle_soon(rng, id);
+        }
+        self.move_on(rng);
+        let op = OPERATIONS[rng.weighted(&WEIGHTS)];
+        let id = id(rng, op);
+        if op == Operation::Reserve {
+            self.reserved.clone_from(&id);
+        }
+        self.step(rng, op, id)
+    }
+
+    /// By chance alone, few reservations would be settled while they still count.
+    fn settle_soon(&mut self, rng: &mut Rng, id: String) -> Step {
+        if rng.percent(30) {
+            self.move_on(rng);
+        }
+        self.step(rng, Operation::Settle, Some(id))
+    }
+
+    fn step(&self, rng: &mut Rng, op: Operation, id: Option<String>) -> Step {
+        Step { t: self.t, op, cost: self.cost(rng, op), id }
+    }
+
+    /// Takes note of the model's answer, to aim by it.
+    pub fn learn(&mut self, answer: &Result<Answer, TooMuch>) {
+        if let Ok(answer) = answer {
+            self.last = Some(answer.clone());
+        }
+    }
+
+    fn move_on(&mut self, rng: &mut Rng) {
+        if rng.percent(5) {
+            let span = rng.pick(&self.spans);
+            let back = rng.pick(&[1, 2, span / 10, span / 2, span, span + 1]);
+            self.t = self.t.saturating_sub(back);
+            return;
+        }
+        let later = self.t.saturating_add(self.pause(rng));
+        if later < END_OF_TIME {
+            self.t = later;
+        }
+    }
+
+    fn pause(&self, rng: &mut Rng) -> u64 {
+        let span = rng.pick(&self.spans);
+        match rng.weighted(&[30, 8, 20, 8, 16, 6, 8, 2]) {
+            0 => 0,
+            1 => 1,
+            2 => span / rng.between(2, 10),
+            3 => rng.between(0, span),
+            4 => self.near_retry(rng),
+            5 => self.near_reset(rng),
+            6 => span,
+            _ => span.saturating_mul(rng.between(1, 4)),
+        }
+    }
+
+    fn near_retry(&self, rng: &mut Rng) -> u64 {
+        let wait = self.last.as_ref().and_then(|answer| answer.retry_after);
+        nearby(rng, wait.unwrap_or(0))
+    }
+
+    fn near_reset(&self, rng: &mut Rng) -> u64 {
+        let wait = self.last.as_ref().map(|answer| answer.reset_after);
+        nearby(rng, wait.unwrap_or(0))
+    }
+
+    fn cost(&self, rng: &mut Rng, op: Operation) -> u64 {
+        let cost = match op {
+            Operation::Charge => self.charged(rng),
+            Operation::Settle => self.settled(rng),
+            _ => self.asked(rng),
+        };
+        cost.min(GREATEST_COST)
+    }
+
+    fn asked(&self, rng: &mut Rng) -> u64 {
+        let remaining = self.last.as_ref().and_then(|answer| answer.remaining);
+        let remaining = remaining.unwrap_or(self.capacity);
+        match rng.weighted(&[50, 5, 14, 9, 12, 6, 4]) {
+            0 => self.usual(rng),
+            1 => 0,
+            2 => rng.between(1, self.capacity),
+            3 => remaining,
+            4 => remaining + 1,
+            5 => self.capacity,
+            _ => self.capacity + rng.pick(&[1, 1, 2, self.capacity, GREATEST_COST]),
+        }
+    }
+
+    /// 1, or where hundreds fit, at times enough to be noticed.
+    fn usual(&self, rng: &mut Rng) -> u64 {
+        if self.capacity > 30 && rng.percent(50) {
+            return self.capacity / rng.between(2, 12);
+        }
+        1
+    }
+
+    fn charged(&self, rng: &mut Rng) -> u64 {
+        match rng.weighted(&[50, 5, 30, 12, 3]) {
+            0 => self.usual(rng),
+            1 => 0,
+            2 => rng.between(1, self.capacity),
+            3 => self.capacity + rng.between(1, self.capacity),
+            _ => rng.of_any_size(GREATEST_COST),
+        }
+    }
+
+    fn settled(&self, rng: &mut Rng) -> u64 {
+        match rng.weighted(&[30, 20, 45, 5]) {
+            0 => 0,
+            1 => self.usual(rng),
+            2 => rng.between(1, self.capacity),
+            _ => self.capacity + rng.between(1, self.capacity),
+        }
+    }
+}
+
+/// The epoch, soon after it, today, or any time.
+fn start(rng: &mut Rng) -> u64 {
+    match rng.weighted(&[15, 25, 40, 20]) {
+        0 => 0,
+        1 => rng.of_any_size(10_000_000_000),
+        2 => 1_700_000_000_000_000 + rng.between(0, 100_000_000_000_000),
+        _ => rng.between(0, END_OF_TIME / 2),
+    }
+}
+
+fn nearby(rng: &mut Rng, wait: u64) -> u64 {
+    match rng.weighted(&[60, 25, 15]) {
+        0 => wait,
+        1 => wait.saturating_sub(1),
+        _ => wait + 1,
+    }
+}
+
+fn spans(rule: &Rule) -> Vec<u64> {
+    match *rule {
+        Rule::Flow { n, window, .. } => vec![window, (window / n).max(1)],
+        Rule::Drip { every, .. } => vec![every],
+        Rule::FixedWindow { ref window, .. } => vec![length(window)],
+        Rule::RequestWindow { window, .. } | Rule::Estimate { window, .. } => vec![window],
+        Rule::Slots { window, resolution, .. } => vec![window, resolution],
+        Rule::Fade { resolution, .. } => vec![resolution, 3 * resolution],
+        Rule::Held { ttl, .. } => vec![ttl],
+        Rule::Unlimited => vec![1],
+    }
+}
+
+fn length(window: &Window) -> u64 {
+    match window {
+        Window::Plain(length) => *length,
+        Window::Boundaries(starts) => starts[1] - starts[0],
+    }
+}
+
+/// From a small pool, some more often than others, so that repetitions and settlements meet what
+/// they are about.
+fn id(rng: &mut Rng, op: Operation) -> Option<String> {
+    let named = match op {
+        Operation::Reserve | Operation::Settle | Operation::Release | Operation::Renew => true,
+        _ => rng.percent(15),
+    };
+    let id = ["a", "b", "c", "d"][rng.weighted(&[40, 30, 20, 10])];
+    named.then(|| id.to_owned())
+}

@@ -1,0 +1,121 @@
+//! Slots (sliding-log, sliding-counters): counts per slot of time, of which the recent ones count.
+
+use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+
+pub(crate) struct Slots {
+    n: u64,
+    window: u64,
+    resolution: u64,
+    strict: bool,
+    /// In order of time; none with a count of 0.
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    number: u64,
+    count: u64,
+}
+
+impl Slots {
+    pub fn new(n: u64, window: u64, resolution: u64, strict: bool) -> Slots {
+        Slots { n, window, resolution, strict, slots: Vec::new() }
+    }
+
+    fn slot_of(&self, t: u64) -> u64 {
+        t / self.resolution
+    }
+
+    /// The first slot that counts at `t`. Soon after the epoch a window reaches before it, hence
+    /// the signs.
+    fn oldest_counting(&self, t: u64) -> i64 {
+        let edge = t as i64 - self.window as i64;
+        edge.div_euclid(self.resolution as i64) + i64::from(!self.strict)
+    }
+
+    fn counting(&self, t: u64) -> impl Iterator<Item = &Slot> {
+        let oldest = self.oldest_counting(t);
+        let newest_first = self.slots.iter().rev();
+        newest_first.take_while(move |slot| slot.number as i64 >= oldest)
+    }
+
+    fn total(&self, t: u64) -> u64 {
+        self.counting(t).map(|slot| slot.count).sum()
+    }
+
+    fn add(&mut self, number: u64, count: u64) {
+        let place = self.slots.partition_point(|slot| slot.number < number);
+        match self.slots.get_mut(place) {
+            Some(slot) if slot.number == number => slot.count += count,
+            _ => self.slots.insert(place, Slot { number, count }),
+        }
+    }
+
+    /// Takes `cost` out of the slots that `from` picks, newest first.
+    fn give(&mut self, mut cost: u64, from: impl Fn(u64) -> bool) {
+        for slot in self.slots.iter_mut().rev() {
+            if from(slot.number) {
+                let given = slot.count.min(cost);
+                slot.count -= given;
+                cost -= given;
+            }
+        }
+        self.slots.retain(|slot| slot.count > 0);
+    }
+
+    fn changes(&self, event: &Event) -> bool {
+        let when = event.when;
+        match event.change {
+            Change::Take { .. } => true,
+            Change::TakeLate { at, .. } => self.slot_of(at) as i64 >= self.oldest_counting(when),
+            Change::Refund { .. } => !self.empty(when),
+            Change::GiveBack { at, id, .. } => self.still(when, at, id) > 0,
+            Change::Release { .. } | Change::Renew { .. } => false,
+        }
+    }
+}
+
+impl Counting for Slots {
+    fn instant(&self) -> u64 {
+        let newest = self.slots.last();
+        newest.map_or(0, |slot| slot.number * self.resolution)
+    }
+
+    fn fits(&self, t: u64, cost: u64) -> bool {
+        self.total(t) + cost <= self.n
+    }
+
+    fn empty(&self, t: u64) -> bool {
+        self.counting(t).next().is_none()
+    }
+
+    fn overflows(&self, t: u64) -> bool {
+        self.total(t) > GREATEST_COUNT
+    }
+
+    fn still(&self, t: u64, at: u64, _id: Id) -> u64 {
+        let number = self.slot_of(at);
+        let slot = self.counting(t).find(|slot| slot.number == number);
+        slot.map_or(0, |slot| slot.count)
+    }
+
+    fn apply(&mut self, event: &Event) -> bool {
+        if event.change.amount() == 0 || !self.changes(event) {
+            return false;
+        }
+        // A write forgets what no longer counts, so that a clock that steps back does not find it.
+        let oldest = self.oldest_counting(event.when);
+        self.slots.retain(|slot| slot.number as i64 >= oldest);
+        match event.change {
+            Change::Take { cost, .. } => self.add(self.slot_of(event.when), cost),
+            Change::TakeLate { cost, at, .. } => self.add(self.slot_of(at), cost),
+            Change::Refund { cost } => self.give(cost, |_| true),
+            Change::GiveBack { cost, at, .. } => {
+                let taken = self.slot_of(at);
+                self.give(cost, |number| number == taken);
+            }
+            Change::Release { .. } | Change::Renew { .. } => {}
+        }
+        true
+    }
+}

@@ -1,0 +1,121 @@
+//! Window (fixed-window, request-window): one counter for the window that is open.
+
+use crate::Window;
+use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+
+pub(crate) struct OneWindow<'a> {
+    n: u64,
+    opening: Opening<'a>,
+    open: Option<Open>,
+}
+
+/// What decides where a window begins.
+enum Opening<'a> {
+    Clock(u64),
+    Calendar(&'a [u64]),
+    FirstRequest(u64),
+}
+
+/// From `start` to just before `end`, `count` above 0.
+#[derive(Clone, Copy)]
+struct Open {
+    start: u64,
+    end: u64,
+    count: u64,
+}
+
+impl Open {
+    fn contains(&self, t: u64) -> bool {
+        (self.start..self.end).contains(&t)
+    }
+}
+
+impl<'a> OneWindow<'a> {
+    pub fn fixed(n: u64, window: &'a Window) -> OneWindow<'a> {
+        let opening = match window {
+            Window::Plain(length) => Opening::Clock(*length),
+            Window::Boundaries(starts) => Opening::Calendar(starts),
+        };
+        OneWindow { n, opening, open: None }
+    }
+
+    pub fn request(n: u64, window: u64) -> OneWindow<'a> {
+        OneWindow { n, opening: Opening::FirstRequest(window), open: None }
+    }
+
+    /// The window that an operation at `t` opens, with nothing in it yet.
+    fn opened_at(&self, t: u64) -> Open {
+        let (start, end) = match self.opening {
+            Opening::Clock(length) => (t - t % length, t - t % length + length),
+            Opening::Calendar(starts) => {
+                let next = starts.partition_point(|&start| start <= t);
+                (next.checked_sub(1).map_or(0, |i| starts[i]), starts[next])
+            }
+            Opening::FirstRequest(length) => (t, t + length),
+        };
+        Open { start, end, count: 0 }
+    }
+
+    fn open_at(&self, t: u64) -> Option<Open> {
+        self.open.filter(|open| open.contains(t))
+    }
+
+    fn count(&self, t: u64) -> u64 {
+        self.open_at(t).map_or(0, |open| open.count)
+    }
+
+    /// Where an amount taken late at `t` belongs, if the window of `at` is not yet over.
+    fn late_window(&self, t: u64, at: u64) -> Option<Open> {
+        match self.opening {
+            // Somebody may have opened another window since; the amount then counts there.
+            Opening::FirstRequest(length) => {
+                (t < at + length).then(|| self.open_at(t).unwrap_or_else(|| self.opened_at(at)))
+            }
+            _ => Some(self.open_at(t).unwrap_or_else(|| self.opened_at(t)))
+                .filter(|window| window.contains(at)),
+        }
+    }
+
+    fn put(&mut self, window: Open, count: u64) {
+        self.open = (count > 0).then_some(Open { count, ..window });
+    }
+}
+
+impl Counting for OneWindow<'_> {
+    fn instant(&self) -> u64 {
+        self.open.map_or(0, |open| open.start)
+    }
+
+    fn fits(&self, t: u64, cost: u64) -> bool {
+        self.count(t) + cost <= self.n
+    }
+
+    fn empty(&self, t: u64) -> bool {
+        self.count(t) == 0
+    }
+
+    fn overflows(&self, t: u64) -> bool {
+        self.count(t) > GREATEST_COUNT
+    }
+
+    fn still(&self, t: u64, at: u64, _id: Id) -> u64 {
+        let open = self.open_at(t).filter(|open| open.contains(at));
+        open.map_or(0, |open| open.count)
+    }
+
+    fn apply(&mut self, event: &Event) -> bool {
+        let open = self.open_at(event.when);
+        let window = match event.change {
+            Change::Take { .. } => open.or_else(|| Some(self.opened_at(event.when))),
+            Change::TakeLate { at, .. } => self.late_window(event.when, at),
+            _ => open,
+        };
+        let Some(window) = window else { return false };
+        let count = (i128::from(window.count) + event.change.amount()).max(0) as u64;
+        if count == window.count {
+            return false;
+        }
+        self.put(window, count);
+        true
+    }
+}

@@ -1,0 +1,50 @@
+//! The comparison itself: a second model must agree with the first, random steps must reach what
+//! they are for, and a system that is wrong must be found out.
+
+mod lines;
+
+use tollgate_model::random::{Algorithm, System, compare};
+use tollgate_model::{Answer, Key, Step, TooMuch};
+
+/// A second model, made from the lines alone.
+struct Second(Key);
+
+impl System for Second {
+    fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
+        self.0.apply(step)
+    }
+}
+
+fn second(lines: &[String]) -> Box<dyn System> {
+    let limits = lines.iter().map(|line| lines::limit(line)).collect();
+    Box::new(Second(Key::new(limits)))
+}
+
+#[test]
+fn the_model_agrees_with_itself() {
+    for algorithm in Algorithm::ALL {
+        let tally = compare(1, algorithm, 20_000, second);
+        println!("{}: {tally:?}", algorithm.name());
+        tally.assert_covers();
+    }
+}
+
+/// Says that one tick less is enough.
+struct Hasty(Key);
+
+impl System for Hasty {
+    fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
+        let mut answer = self.0.apply(step)?;
+        answer.retry_after = answer.retry_after.map(|wait| wait.saturating_sub(1));
+        Ok(answer)
+    }
+}
+
+#[test]
+#[should_panic(expected = "the system differs from the model (seed 7, gcra, key ")]
+fn a_wrong_answer_is_found() {
+    compare(7, Algorithm::Gcra, 1_000, |lines| {
+        let limits = lines.iter().map(|line| lines::limit(line)).collect();
+        Box::new(Hasty(Key::new(limits)))
+    });
+}
