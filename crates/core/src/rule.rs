@@ -82,7 +82,15 @@ pub(crate) trait Counting {
     fn still(&self, body: &Self::Body, now: Time, at: Time, id: Id<'_>) -> u64;
 
     /// Gives back what was taken at `at`; at most as much as [`still`](Counting::still) says.
-    fn give_back(&self, body: &mut Option<Self::Body>, now: Time, cost: u64, at: Time, id: Id<'_>);
+    /// Answers whether that made a difference.
+    fn give_back(
+        &self,
+        body: &mut Option<Self::Body>,
+        now: Time,
+        cost: u64,
+        at: Time,
+        id: Id<'_>,
+    ) -> bool;
 
     /// Adds a cost as if it had been taken at `at`, or stricter; whether that still counts.
     fn take_late(

@@ -43,6 +43,11 @@ impl Change {
         }
     }
 
+    /// Whether it can raise a count.
+    pub fn takes(self) -> bool {
+        matches!(self, Change::Take { .. } | Change::TakeLate { .. })
+    }
+
     /// Whether it can lower a count.
     pub fn gives(self) -> bool {
         matches!(self, Change::Refund { .. } | Change::GiveBack { .. } | Change::Release { .. })

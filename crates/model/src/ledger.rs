@@ -70,7 +70,7 @@ impl Ledger {
         if !counting.apply(&event) {
             return Ok(self.unchanged());
         }
-        if !counting.empty(when + LONGEST_DEBT) || counting.overflows(when) {
+        if change.takes() && too_much(rule, counting.as_ref(), when) {
             return Err(TooMuch);
         }
         ledger.history.push(event);
@@ -128,6 +128,12 @@ impl Ledger {
         written.ledger.forget(id);
         Ok(written)
     }
+}
+
+/// Whether a debt lasts too long, or a count is too large. (Leases end; they are no debt.)
+fn too_much(rule: &Rule, counting: &dyn Counting, when: u64) -> bool {
+    let lasts = !matches!(rule, Rule::Held { .. }) && !counting.empty(when + LONGEST_DEBT);
+    lasts || counting.overflows(when)
 }
 
 fn correction(note: &Note, actual: u64, still: u64) -> Change {

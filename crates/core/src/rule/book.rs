@@ -131,8 +131,12 @@ impl<B: Kept> Book<B> {
         let (alive, at) = self.alive::<R>(now);
         let past = if alive.is_some() { None } else { self.body.take() };
         let before = Book { body: past, notes: self.notes.clone() };
-        self.notes.retain(|note| now < note.until);
+        self.drop_past_notes(now);
         (at, before)
+    }
+
+    fn drop_past_notes(&mut self, now: Time) {
+        self.notes.retain(|note| now < note.until);
     }
 
     /// Puts back what [`open`](Book::open) set aside.
@@ -205,51 +209,36 @@ impl<B: Kept> Book<B> {
         };
         let note = self.notes.swap_remove(place);
         // A clock that was stepped back cannot have settled before it reserved.
-        let now = order.now.max(note.at);
-        if order.cost > note.estimate {
-            return self.settle_up(rule, now, note, order.cost);
-        }
-        Ok(self.settle_down(rule, now, &note, order.cost))
-    }
-
-    fn settle_up<R: Counting<Body = B>>(
-        &mut self,
-        rule: &R,
-        now: Time,
-        note: Note,
-        actual: u64,
-    ) -> Result<bool, Overdrawn> {
-        let more = actual.saturating_sub(note.estimate);
-        let (at, before) = self.open::<R>(now);
+        let (at, before) = self.open::<R>(order.now.max(note.at));
         self.hold_notes(rule, at);
-        let Some(id) = note.id() else { return Ok(false) };
-        match rule.take_late(&mut self.body, at, more, note.at, id) {
-            Ok(took) => Ok(took),
-            Err(overdrawn) => {
+        let settled = self.correct(rule, at, &note, order.cost);
+        match settled {
+            Ok(true) => self.hold_notes(rule, at),
+            Ok(false) => self.restore(before),
+            Err(Overdrawn) => {
                 self.restore(before);
                 self.notes.push(note);
-                Err(overdrawn)
             }
         }
+        settled
     }
 
-    fn settle_down<R: Counting<Body = B>>(
+    /// Takes what was reserved too little, or gives back what was too much.
+    fn correct<R: Counting<Body = B>>(
         &mut self,
         rule: &R,
-        now: Time,
+        at: Time,
         note: &Note,
         actual: u64,
-    ) -> bool {
-        let (body, at) = self.alive::<R>(now);
-        let still = body.map_or(0, |body| note.still(rule, body, at));
+    ) -> Result<bool, Overdrawn> {
+        let Some(id) = note.id() else { return Ok(false) };
+        if actual > note.estimate {
+            let more = actual.saturating_sub(note.estimate);
+            return rule.take_late(&mut self.body, at, more, note.at, id);
+        }
+        let still = self.body().map_or(0, |body| note.still(rule, body, at));
         let less = note.estimate.saturating_sub(actual).min(note.left).min(still);
-        let (true, Some(id)) = (less > 0, note.id()) else {
-            return false;
-        };
-        self.hold_notes(rule, at);
-        rule.give_back(&mut self.body, at, less, note.at, id);
-        self.hold_notes(rule, at);
-        true
+        Ok(less > 0 && rule.give_back(&mut self.body, at, less, note.at, id))
     }
 
     /// Gives back what is held under the id, and forgets the id.
@@ -261,18 +250,21 @@ impl<B: Kept> Book<B> {
         }
         let released = rule.release(&mut self.body, order.now, id);
         if released {
+            self.drop_past_notes(order.now);
             self.hold_notes(rule, order.now);
         }
         released
     }
 
     fn renew<R: Counting<Body = B>>(&mut self, rule: &R, order: &Order<'_>) -> bool {
-        match order.id {
-            Some(id) if self.alive::<R>(order.now).0.is_some() => {
-                rule.renew(&mut self.body, order.now, id)
-            }
-            _ => false,
+        let Some(id) = order.id.filter(|_| self.alive::<R>(order.now).0.is_some()) else {
+            return false;
+        };
+        let renewed = rule.renew(&mut self.body, order.now, id);
+        if renewed {
+            self.drop_past_notes(order.now);
         }
+        renewed
     }
 }
 

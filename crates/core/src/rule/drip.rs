@@ -139,8 +139,9 @@ impl Counting for Drip {
         body.sunk(now).level
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) {
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) -> bool {
         self.give(body, now, cost);
+        true
     }
 
     /// Taken now, which is as strict or stricter, for the reason that holds for a flow.

@@ -157,7 +157,14 @@ impl Counting for Estimate {
         body.rolled(now).counter_of(at).map_or(0, |counter| *counter)
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, at: Time, _: Id<'_>) {
+    fn give_back(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        at: Time,
+        _: Id<'_>,
+    ) -> bool {
         *body = body.take().and_then(|body| {
             let mut body = body.rolled(now);
             if let Some(counter) = body.counter_of(at) {
@@ -165,6 +172,7 @@ impl Counting for Estimate {
             }
             body.or_none()
         });
+        true
     }
 
     fn take_late(

@@ -194,11 +194,23 @@ impl Counting for Fade {
         whole(body.at(now) * power(body.fading.decay, body.fading.steps(at, now)))
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, at: Time, _: Id<'_>) {
-        *body = body.take().and_then(|body| {
-            let faded = float(cost) / power(body.fading.decay, body.fading.steps(at, now));
-            body.fading.body((body.at(now) - faded).max(0.0), now)
-        });
+    fn give_back(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        at: Time,
+        _: Id<'_>,
+    ) -> bool {
+        let Some(state) = body else { return false };
+        let level = state.at(now);
+        let faded = float(cost) / power(state.fading.decay, state.fading.steps(at, now));
+        // So long ago that it makes no difference to a double.
+        if level - faded == level {
+            return false;
+        }
+        *body = state.fading.body((level - faded).max(0.0), now);
+        true
     }
 
     fn take_late(
@@ -210,7 +222,11 @@ impl Counting for Fade {
         _: Id<'_>,
     ) -> Result<bool, Overdrawn> {
         let faded = float(cost) / power(self.fading.decay, self.fading.steps(at, now));
-        let level = body.as_ref().map_or(0.0, |body| body.at(now)) + faded;
+        let before = body.as_ref().map_or(0.0, |body| body.at(now));
+        let level = before + faded;
+        if level == before || level < self.fading.floor {
+            return Ok(false);
+        }
         self.fill(body, level, now).map(|()| true)
     }
 }

@@ -137,8 +137,9 @@ impl Counting for Flow {
         narrow(floor_div(body.left(now), wide(body.pace.ticks)))
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) {
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) -> bool {
         self.give(body, now, cost);
+        true
     }
 
     /// Taken now: the bucket does not remember how long it stood empty since, and would have sunk

@@ -150,11 +150,19 @@ impl Counting for Held {
         its.fold(0, |sum, lease| sum.saturating_add(lease.count))
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, id: Id<'_>) {
+    fn give_back(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        _: Time,
+        id: Id<'_>,
+    ) -> bool {
         if let Some(body) = body {
             body.end(now, cost, |lease| lease.is_of(id));
         }
         tidy(body);
+        true
     }
 
     /// Joins the lease that was reserved, so that both end or are renewed together.
@@ -173,6 +181,9 @@ impl Counting for Held {
             Some(_) if used.saturating_add(cost) > MAX_COUNT => Err(Overdrawn),
             Some(lease) => {
                 lease.count = lease.count.saturating_add(cost);
+                if let Some(Body(leases)) = body {
+                    leases.retain(|lease| now < lease.ends);
+                }
                 Ok(true)
             }
             None if now < at.after(self.ttl) => {
@@ -192,11 +203,16 @@ impl Counting for Held {
 
     /// Never sooner than it would have ended: a clock stepped back must not shorten a lease.
     fn renew(&self, body: &mut Option<Body>, now: Time, id: Id<'_>) -> bool {
-        let leases = body.iter_mut().flat_map(|body| body.0.iter_mut());
+        let Some(Body(leases)) = body else { return false };
         let ends = now.after(self.ttl);
-        leases.filter(|lease| now < lease.ends && lease.is_of(id)).fold(false, |_, lease| {
+        let renewed = |lease: &Lease| lease.is_of(id) && now < lease.ends && lease.ends < ends;
+        if !leases.iter().any(renewed) {
+            return false;
+        }
+        leases.retain(|lease| now < lease.ends);
+        for lease in leases.iter_mut().filter(|lease| lease.is_of(id)) {
             lease.ends = lease.ends.max(ends);
-            true
-        })
+        }
+        true
     }
 }

@@ -193,8 +193,15 @@ impl Counting for Slots {
         slot.filter(|slot| now < body.ends(slot)).map_or(0, |slot| slot.count)
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, at: Time, _: Id<'_>) {
-        let Some(state) = body else { return };
+    fn give_back(
+        &self,
+        body: &mut Option<Body>,
+        now: Time,
+        cost: u64,
+        at: Time,
+        _: Id<'_>,
+    ) -> bool {
+        let Some(state) = body else { return false };
         state.drop_past(now);
         if let Some(place) = state.place_of(at) {
             state.remove(place, cost);
@@ -202,6 +209,7 @@ impl Counting for Slots {
         if state.slots.is_empty() {
             *body = None;
         }
+        true
     }
 
     fn take_late(

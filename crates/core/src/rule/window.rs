@@ -126,8 +126,9 @@ impl Counting for Window {
         if body.contains(at) { body.count } else { 0 }
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) {
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) -> bool {
         self.give(body, now, cost);
+        true
     }
 
     fn take_late(

@@ -1,0 +1,97 @@
+//! The core against the reference model, which decides from the full history of a key and shares
+//! no code with it.
+//!
+//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets.
+
+use tollgate_core::{Act, Id, Key, Limit, Name, Op, PlainStore, Policy, StoreError, Time};
+use tollgate_model::random::{Algorithm, System, compare};
+use tollgate_model::{Answer, Operation, Step, TooMuch};
+
+/// Operations for each algorithm in an ordinary run.
+const OPERATIONS: u64 = 200_000;
+
+fn operations() -> u64 {
+    std::env::var("TOLLGATE_OPERATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(OPERATIONS)
+}
+
+/// One key of a plain store.
+struct Core {
+    store: PlainStore,
+    policy: Policy,
+}
+
+impl Core {
+    fn new(lines: &[String]) -> Core {
+        let limits = lines.iter().map(|line| line.parse::<Limit>().expect("a right line"));
+        let policy = Policy::new(Name::new("model").unwrap(), limits.collect());
+        Core { store: PlainStore::default(), policy }
+    }
+}
+
+fn act(operation: Operation) -> Act {
+    match operation {
+        Operation::Check => Act::Check,
+        Operation::Peek => Act::Peek,
+        Operation::Refund => Act::Refund,
+        Operation::Charge => Act::Charge,
+        Operation::Reset => Act::Reset,
+        Operation::Reserve => Act::Reserve,
+        Operation::Settle => Act::Settle,
+        Operation::Release => Act::Release,
+        Operation::Renew => Act::Renew,
+    }
+}
+
+impl System for Core {
+    fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
+        let items = self.policy.items(|_| Key::new(b"key").ok()).unwrap();
+        let op = Op {
+            policy: self.policy.name(),
+            items: &items,
+            act: act(step.op),
+            cost: step.cost,
+            id: step.id.as_ref().map(|id| Id::new(id.as_bytes()).unwrap()),
+        };
+        let decision = self.store.answer(&op, Time::from_micros(step.t).unwrap());
+        let decision = decision.map_err(|error: StoreError| {
+            assert!(error.is_overdrawn(), "{error}");
+            TooMuch
+        })?;
+        Ok(Answer {
+            allowed: decision.allowed,
+            limit: decision.limit,
+            remaining: decision.remaining,
+            retry_after: decision.retry_after.map(|wait| wait.as_micros()),
+            reset_after: decision.reset_after.as_micros(),
+            bound_by: decision.bound_by,
+        })
+    }
+}
+
+fn hold(algorithm: Algorithm) {
+    let tally = compare(1, algorithm, operations(), |lines| Box::new(Core::new(lines)));
+    println!("{}: {tally:?}", algorithm.name());
+    tally.assert_covers();
+}
+
+macro_rules! models {
+    ($($test:ident => $algorithm:ident)*) => {
+        $(#[test]
+        fn $test() {
+            hold(Algorithm::$algorithm);
+        })*
+    };
+}
+
+models! {
+    gcra => Gcra
+    token_bucket => TokenBucket
+    leaky_bucket => LeakyBucket
+    fixed_window => FixedWindow
+    request_window => RequestWindow
+    sliding_log => SlidingLog
+    sliding_counters => SlidingCounters
+    sliding_window => SlidingWindow
+    ar1 => Ar1
+    concurrency => Concurrency
+}
