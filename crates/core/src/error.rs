@@ -157,11 +157,11 @@ impl fmt::Display for LimitError {
         if let Some(column) = column {
             write!(f, ", column {}", column.saturating_add(1))?;
         }
-        write!(f, ": {field}")?;
-        if !value.is_empty() {
-            write!(f, " {value:?}")?;
+        match value.as_str() {
+            "" => write!(f, ": {field} is missing")?,
+            value => write!(f, ": {field} {value:?} is not accepted")?,
         }
-        write!(f, " is not accepted; expected {accepted}")?;
+        write!(f, "; expected {accepted}")?;
         match nearest {
             Some(nearest) => write!(f, " (did you mean {nearest:?}?)"),
             None => Ok(()),

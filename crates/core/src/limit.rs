@@ -105,6 +105,13 @@ impl Limit {
         self.rule.state_bytes()
     }
 
+    /// What flows in how long, after the factor: as much as fits for windows, what drains for
+    /// buckets. `None` for what has no rate.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        build::rate(&self.spec, self.factor, &self.rule)
+    }
+
     /// Size, drip and interval of a leaking bucket, after the factor; `None` for other rules.
     #[must_use]
     pub fn leak(&self) -> Option<(u64, u64, Span)> {

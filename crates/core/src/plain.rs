@@ -7,7 +7,7 @@ use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::ids::Remembered;
 use crate::operation::{Act, Op};
-use crate::policy::decide;
+use crate::policy::{Outcome, decide};
 use crate::rule::State;
 use crate::store::{Answered, Store};
 use crate::subject::Subject;
@@ -82,7 +82,8 @@ impl Store for PlainStore {
 
 #[derive(Debug, Default)]
 struct Keys {
-    states: HashMap<Box<[u8]>, State>,
+    /// A key that was reset keeps its place, empty, until the next sweep.
+    states: HashMap<Box<[u8]>, Option<State>>,
     remembered: Remembered,
     /// The names of the states of the operation at hand; kept to be written over.
     names: Vec<Vec<u8>>,
@@ -118,21 +119,29 @@ impl Keys {
         self.sweep(now);
     }
 
-    /// Lends the states to the decision and puts back what is left of them.
-    fn decide(&mut self, op: &Op<'_>, now: Time) -> Result<crate::policy::Outcome, StoreError> {
+    fn decide(&mut self, op: &Op<'_>, now: Time) -> Result<Outcome, StoreError> {
         self.names.resize_with(op.items.len().max(self.names.len()), Vec::new);
         let names = self.names.iter_mut().zip(op.items).enumerate();
         for (position, (name, item)) in names {
             write_name(name, op, position, item.subject);
         }
+        // One limit, whose key is known, is the common case and is decided in place.
+        if let ([_], [name, ..]) = (op.items, self.names.as_slice())
+            && let Some(place) = self.states.get_mut(name.as_slice())
+        {
+            return decide(op, std::slice::from_mut(place), now);
+        }
+        self.decide_lent(op, now)
+    }
+
+    /// Lends the states to the decision and puts back what is left of them.
+    fn decide_lent(&mut self, op: &Op<'_>, now: Time) -> Result<Outcome, StoreError> {
         let names = self.names.iter().take(op.items.len());
-        let mut states: Vec<Option<State>> =
-            names.clone().map(|name| self.states.remove(name.as_slice())).collect();
+        let lent = names.clone().map(|name| self.states.remove(name.as_slice()).flatten());
+        let mut states: Vec<Option<State>> = lent.collect();
         let outcome = decide(op, &mut states, now);
-        for (name, state) in names.zip(states) {
-            if let Some(state) = state {
-                self.states.insert(name.as_slice().into(), state);
-            }
+        for (name, state) in names.zip(states).filter(|(_, state)| state.is_some()) {
+            self.states.insert(name.as_slice().into(), state);
         }
         outcome
     }
@@ -142,7 +151,8 @@ impl Keys {
         if entries < self.sweep_at.max(SWEEP_FROM) {
             return;
         }
-        self.states.retain(|_, state| now < state.expires().after(SLACK));
+        let counts = |state: &State| now < state.expires().after(SLACK);
+        self.states.retain(|_, state| state.as_ref().is_some_and(counts));
         self.remembered.sweep(now);
         self.sweep_at = self.states.len().saturating_add(self.remembered.len()).saturating_mul(2);
     }
@@ -150,7 +160,8 @@ impl Keys {
 
 /// Appends a part with its length before it, so that no two lists of parts read alike.
 fn write_part(name: &mut Vec<u8>, part: &[u8]) {
-    name.extend_from_slice(&part.len().to_le_bytes());
+    let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+    name.extend_from_slice(&length.to_le_bytes());
     name.extend_from_slice(part);
 }
 

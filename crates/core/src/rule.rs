@@ -36,8 +36,9 @@ use crate::operation::Act;
 use crate::subject::Id;
 use crate::time::{Span, Time};
 
-/// The most that any counter may hold: whole numbers up to here are exact in a double.
-pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
+/// The most that any counter or level may hold. Whole numbers up to here, and the sum of two, are
+/// exact in a double, which is what the Redis scripts count in.
+pub(crate) const MAX_COUNT: u64 = (1 << 52) - 1;
 
 /// What a rule must be able to tell of its state, and do to it.
 ///

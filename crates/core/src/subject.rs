@@ -108,6 +108,13 @@ impl Name {
     }
 }
 
+impl Default for Name {
+    /// The policy of a check that names none.
+    fn default() -> Name {
+        Name("default".into())
+    }
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

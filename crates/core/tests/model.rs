@@ -3,7 +3,9 @@
 //!
 //! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets.
 
-use tollgate_core::{Act, Id, Key, Limit, Name, Op, PlainStore, Policy, StoreError, Time};
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use tollgate_core::{Act, Id, Key, Limit, Name, Op, PlainStore, Policy, Span, StoreError, Time};
 use tollgate_model::random::{Algorithm, System, compare};
 use tollgate_model::{Answer, Operation, Step, TooMuch};
 
@@ -61,7 +63,7 @@ impl System for Core {
             allowed: decision.allowed,
             limit: decision.limit,
             remaining: decision.remaining,
-            retry_after: decision.retry_after.map(|wait| wait.as_micros()),
+            retry_after: decision.retry_after.map(Span::as_micros),
             reset_after: decision.reset_after.as_micros(),
             bound_by: decision.bound_by,
         })

@@ -9,8 +9,8 @@ use crate::held::Held;
 use crate::slots::Slots;
 use crate::window::OneWindow;
 
-/// The greatest count a state may hold: whole numbers up to here are exact as doubles too.
-pub(crate) const GREATEST_COUNT: u64 = (1 << 53) - 1;
+/// The greatest count or level a state may hold.
+pub(crate) const GREATEST_COUNT: u64 = (1 << 52) - 1;
 
 /// A name the caller gave, as its number in the key's list of names.
 pub(crate) type Id = usize;

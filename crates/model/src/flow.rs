@@ -1,6 +1,6 @@
 //! Flow (gcra, token-bucket): a level that sinks evenly, `n` in each window.
 
-use crate::counting::{Counting, Event, Id};
+use crate::counting::{Counting, Event, GREATEST_COUNT, Id};
 
 /// Levels are counted in `window`-ths of a unit: in one tick exactly `n` of them leave.
 pub(crate) struct Flow {
@@ -45,9 +45,8 @@ impl Counting for Flow {
         self.level(t) == 0
     }
 
-    /// A flow is bounded by the time it takes to drain, not by its level.
-    fn overflows(&self, _: u64) -> bool {
-        false
+    fn overflows(&self, t: u64) -> bool {
+        self.level(t) > i128::from(GREATEST_COUNT) * self.window
     }
 
     fn still(&self, t: u64, _at: u64, _id: Id) -> u64 {

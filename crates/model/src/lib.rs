@@ -116,6 +116,6 @@ pub struct Answer {
 }
 
 /// The operation would leave a debt that takes longer than 2^51 ticks to drain, or a count beyond
-/// 2^53-1. It is refused and changes nothing.
+/// 2^52-1. It is refused and changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMuch;

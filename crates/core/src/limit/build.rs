@@ -44,6 +44,26 @@ pub(super) fn rule(spec: &Spec, factor: Decimal) -> LimitResult<Rule> {
     Scale(factor).rule(spec)
 }
 
+/// What flows in how long, after the factor.
+pub(super) fn rate(spec: &Spec, factor: Decimal, rule: &Rule) -> Option<Rate> {
+    match (spec, rule) {
+        (Spec::Gcra { rate, .. } | Spec::TokenBucket { rate, .. }, Rule::Flow(_)) => {
+            Scale(factor).period(rate.period).ok().map(|period| Rate { period, ..*rate })
+        }
+        (_, Rule::Drip(drip)) => {
+            let (_, count, period) = drip.numbers();
+            u32::try_from(count).ok().map(|count| Rate { count, period })
+        }
+        (Spec::SlidingLog { rate } | Spec::SlidingCounters { rate, .. }, Rule::Slots(_))
+        | (Spec::RequestWindow { rate }, Rule::Window(_))
+        | (Spec::SlidingWindow { rate }, Rule::Estimate(_)) => {
+            let count = rule.capacity().and_then(|count| u32::try_from(count).ok());
+            count.map(|count| Rate { count, ..*rate })
+        }
+        _ => None,
+    }
+}
+
 /// Makes numbers tighter or looser.
 struct Scale(Decimal);
 

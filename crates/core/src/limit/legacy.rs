@@ -41,7 +41,7 @@ pub(super) fn rule(
     let ms = |span: Span| span.steps(MILLISECOND);
     let Some(bucket) = bucket(max, duration.map(ms), min_interval.map(ms)) else {
         let accepted = "\"max\" and \"duration\" together, or \"min-interval\" alone";
-        return Err(LimitError::new("legacy", "", accepted));
+        return Err(LimitError::new("what legacy counts", "", accepted));
     };
     let Some((size, drip, every)) = bucket else {
         return Ok(Rule::Unlimited);

@@ -110,7 +110,8 @@ fn concurrency(words: &mut Words<'_>) -> LimitResult<Spec> {
 }
 
 fn missing(algorithm: Algorithm, example: &str) -> LimitError {
-    LimitError::new("what follows", algorithm, format!("also a part such as {example:?}"))
+    let part = format!("a part of {algorithm}");
+    LimitError::new(&part, "", format_args!("one such as {example:?}")).at(Some(0))
 }
 
 /// One word of the line, and where it begins.
@@ -175,7 +176,8 @@ impl<'l> Words<'l> {
         if place < self.left.len() {
             return Ok(Some(self.take(keyword, place)));
         }
-        Err(LimitError::new(keyword, "", "a value after it").at(Some(keyword_at)))
+        let value = format!("the value of {keyword}");
+        Err(LimitError::new(&value, "", "one after the word").at(Some(keyword_at)))
     }
 
     fn count(&mut self, keyword: &'static str) -> LimitResult<Option<u32>> {

@@ -70,7 +70,7 @@ fn first_step(enough: impl Fn(u64) -> bool) -> u64 {
     above
 }
 
-#[expect(clippy::cast_precision_loss, reason = "costs and counts stay below 2^53")]
+#[expect(clippy::cast_precision_loss, reason = "costs and counts stay below 2^52")]
 fn float(count: u64) -> f64 {
     count as f64
 }

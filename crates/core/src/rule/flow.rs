@@ -9,7 +9,7 @@
 //! **What it costs.** One number, the instant when the bucket will be empty. The time one unit
 //! takes to sink is a fraction, kept as one, so that nothing drifts.
 
-use super::Counting;
+use super::{Counting, MAX_COUNT};
 use crate::error::Overdrawn;
 use crate::subject::Id;
 use crate::time::{Span, Time};
@@ -119,7 +119,8 @@ impl Counting for Flow {
     ) -> Result<(), Overdrawn> {
         let used = body.as_ref().map_or(wide(0), |body| body.at_pace(self.pace, now));
         let left = used + self.pace.sinks_in(cost);
-        if left > wide(Span::MAX.as_micros()) * wide(self.pace.parts) {
+        let longest = wide(Span::MAX.as_micros()) * wide(self.pace.parts);
+        if left > longest.min(self.pace.sinks_in(MAX_COUNT)) {
             return Err(Overdrawn);
         }
         *body = Some(Body { empty: self.pace.parts_at(now) + left, pace: self.pace });

@@ -1,0 +1,13 @@
+//! `tollgate explain`: one limit in plain words.
+
+use std::io::Write;
+
+use tollgate_sim::Explanation;
+
+use crate::args::Explain;
+
+pub(crate) fn run(args: &Explain) -> anyhow::Result<()> {
+    let explanation = Explanation::new(args.limit.clone());
+    write!(anstream::stdout(), "{explanation}")?;
+    Ok(())
+}

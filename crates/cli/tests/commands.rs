@@ -1,0 +1,298 @@
+//! The commands as people and scripts type them: output, errors and exit codes.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use assert_cmd::Command;
+use tempfile::NamedTempFile;
+
+fn tollgate(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("tollgate").unwrap();
+    command.args(args);
+    command
+}
+
+fn file(ending: &str, text: &str) -> NamedTempFile {
+    let file = tempfile::Builder::new().suffix(ending).tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn run(args: &[&str], stdin: &str) -> Ran {
+    let output = tollgate(args).write_stdin(stdin).output().unwrap();
+    Ran {
+        code: output.status.code().expect("not ended by a signal"),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+const GCRA: [&str; 4] = ["simulate", "--json", "--limit", "gcra 1/s burst 5"];
+
+#[test]
+fn simulate_answers_in_the_words_of_the_design() {
+    let ran = run(&GCRA, "{\"t_ms\": 1500.25, \"key\": \"a\", \"cost\": 1, \"op\": \"check\"}\n");
+    assert_eq!(
+        ran.out,
+        "{\"t_ms\":1500.25,\"key\":\"a\",\"cost\":1,\"op\":\"check\",\"allowed\":true,\"limit\":5,\
+         \"remaining\":4,\"retry_after_ms\":0,\"reset_after_ms\":1000,\
+         \"bound_by\":\"gcra 1/s burst 5\"}\n"
+    );
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
+
+#[test]
+fn simulate_exits_0_whatever_was_decided() {
+    let ran = run(&GCRA, "{\"t_ms\":0,\"cost\":6}");
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("\"key\":\"-\",\"cost\":6,\"op\":\"check\",\"allowed\":false"));
+    assert!(ran.out.contains("\"retry_after_ms\":null"));
+    let unlimited = run(&["simulate", "--json", "--limit", "unlimited"], "{\"t_ms\":0}");
+    assert!(unlimited.out.contains("\"limit\":null,\"remaining\":null,\"retry_after_ms\":0"));
+}
+
+#[test]
+fn simulate_echoes_keys_and_escapes_them() {
+    let limits = ["simulate", "--json", "--limit", "gcra 1/s per ip"];
+    let ran = run(&limits, "{\"t_ms\":0,\"keys\":{\"ip\":\"a\\\"\\u0001é\",\"user\":\"7\"}}");
+    assert!(ran.out.starts_with("{\"t_ms\":0,\"keys\":{\"ip\":\"a\\\"\\u0001é\",\"user\":\"7\"},"));
+    let everyone = run(
+        &["simulate", "--json", "--limit", "gcra 1/h burst 1 per all"],
+        "{\"t_ms\":0,\"key\":\"a\"}\n{\"t_ms\":0,\"key\":\"b\"}",
+    );
+    assert!(everyone.out.lines().nth(1).unwrap().contains("\"allowed\":false"));
+}
+
+#[test]
+fn simulate_for_people_has_rows_and_a_sum() {
+    let ran = run(&["simulate", "--limit", "gcra 1/s burst 1"], "{\"t_ms\":0}\n{\"t_ms\":0}\n");
+    assert!(ran.out.contains("✓ allowed"), "{}", ran.out);
+    assert!(ran.out.contains("✗ denied"), "{}", ran.out);
+    assert!(ran.out.ends_with("2 steps: 1 allowed, 1 denied (50.0%)\n"), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'), "colour although it is not a terminal");
+    let coloured = run(&["simulate", "--color", "always", "--limit", "gcra 1/s"], "{\"t_ms\":0}");
+    assert!(coloured.out.contains('\u{1b}'));
+}
+
+/// A step that is refused: the line that is wrong, and what the message must say.
+const BAD_STEPS: [(&str, &str); 35] = [
+    ("x", "not a step: expected value at column 1"),
+    ("[]", "expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}"),
+    ("{}", "t_ms is missing; expected milliseconds since the epoch"),
+    ("{\"t_ms\":0", "not a step: EOF while parsing an object"),
+    ("{\"t_ms\":0} x", "not a step: trailing characters"),
+    ("{\"t_ms\":0,\"t_ms\":1}", "field \"t_ms\" is said twice"),
+    ("{\"t_ms\":null}", "t_ms is missing"),
+    ("{\"t_ms\":\"0\"}", "t_ms \"0\" is not accepted"),
+    ("{\"t_ms\":-1}", "t_ms -1 is not accepted"),
+    ("{\"t_ms\":-0}", "t_ms -0 is not accepted"),
+    ("{\"t_ms\":0.0001}", "t_ms 0.0001 is not accepted; expected milliseconds"),
+    ("{\"t_ms\":1e-4}", "t_ms 1e-4 is not accepted"),
+    ("{\"t_ms\":4503599627370.496}", "t_ms 4503599627370.496 is not accepted"),
+    ("{\"t_ms\":1e300}", "t_ms 1e300 is not accepted"),
+    ("{\"t_ms\":99999999999999999999999999999999999999999999}", "is not accepted"),
+    ("{\"t_ms\":true}", "t_ms true is not accepted"),
+    (
+        "{\"tms\":0}",
+        "field \"tms\" is not known; expected t_ms, key, keys, cost, op, id (did you mean \"t_ms\"?)",
+    ),
+    ("{\"t_ms\":0,\"cots\":1}", "(did you mean \"cost\"?)"),
+    (
+        "{\"t_ms\":0,\"cost\":-1}",
+        "cost -1 is not accepted; expected a whole number from 0 to 4294967295",
+    ),
+    ("{\"t_ms\":0,\"cost\":1.5}", "cost 1.5 is not accepted"),
+    ("{\"t_ms\":0,\"cost\":4294967296}", "cost 4294967296 is not accepted"),
+    ("{\"t_ms\":0,\"cost\":\"1\"}", "cost \"1\" is not accepted"),
+    ("{\"t_ms\":0,\"op\":\"chekc\"}", "(did you mean \"check\"?)"),
+    ("{\"t_ms\":0,\"op\":\"Check\"}", "(did you mean \"check\"?)"),
+    ("{\"t_ms\":0,\"op\":7}", "op 7 is not accepted; expected a text"),
+    ("{\"t_ms\":0,\"op\":\"reserve\"}", "id is missing: reserve needs one"),
+    ("{\"t_ms\":0,\"op\":\"settle\"}", "id is missing: settle needs one"),
+    ("{\"t_ms\":0,\"op\":\"release\"}", "id is missing: release needs one"),
+    ("{\"t_ms\":0,\"op\":\"renew\"}", "id is missing: renew needs one"),
+    ("{\"t_ms\":0,\"id\":\"\"}", "id is empty; expected 1 to 64 bytes"),
+    ("{\"t_ms\":0,\"id\":5}", "id 5 is not accepted; expected a text"),
+    ("{\"t_ms\":0,\"key\":\"\"}", "key is empty; expected 1 to 1024 bytes"),
+    ("{\"t_ms\":0,\"key\":[]}", "key [] is not accepted"),
+    ("{\"t_ms\":0,\"keys\":[]}", "keys [] is not accepted; expected an object of keys"),
+    ("{\"t_ms\":0,\"op\":\"charge\",\"cost\":4294967295}", "the debt would be too large"),
+];
+
+#[test]
+fn every_bad_step_is_named_with_its_line_and_ends_with_2() {
+    for (step, says) in BAD_STEPS {
+        // The debt is only too large for a slow limit.
+        let limit = ["simulate", "--json", "--limit", "gcra 1/week burst 1"];
+        let ran = run(&limit, &format!("{{\"t_ms\":0}}\n\n{step}\n{{\"t_ms\":0}}\n"));
+        assert_eq!(ran.code, 2, "{step}");
+        assert_eq!(ran.out.lines().count(), 1, "what came before it was answered: {step}");
+        assert!(ran.err.starts_with("error: standard input, line 3: "), "{step}: {}", ran.err);
+        assert!(ran.err.contains(says), "{step}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
+}
+
+#[test]
+fn long_keys_ids_and_lines_are_refused() {
+    let long = "x".repeat(1025);
+    let ran = run(&GCRA, &format!("{{\"t_ms\":0,\"key\":\"{long}\"}}"));
+    assert!(ran.err.contains("key has 1025 bytes; expected 1 to 1024"), "{}", ran.err);
+    let ran = run(&GCRA, &format!("{{\"t_ms\":0,\"id\":\"{}\"}}", "x".repeat(65)));
+    assert!(ran.err.contains("id has 65 bytes; expected 1 to 64"), "{}", ran.err);
+    let ran = run(&GCRA, &format!("{{\"t_ms\":0,\"key\":\"{}\"}}", "x".repeat(70_000)));
+    assert!(ran.err.contains("line 1 is longer than 65536 bytes"), "{}", ran.err);
+    assert_eq!(ran.code, 2);
+}
+
+#[test]
+fn a_subject_that_is_not_named_is_an_error() {
+    let ran = run(&["simulate", "--limit", "gcra 1/s per ip"], "{\"t_ms\":0,\"key\":\"a\"}");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("a limit counts per ip, but no ip is given"), "{}", ran.err);
+}
+
+/// What was typed, and what the message must say. All end with 2 and print nothing.
+const BAD_ARGS: [(&[&str], &str); 14] = [
+    (&[], "Usage: tollgate"),
+    (&["simulat"], "a similar subcommand exists: 'simulate'"),
+    (&["simulate"], "--limit <LINE>"),
+    (&["simulate", "--limit", "gcra 0/s"], "count \"0\" is not accepted"),
+    (&["simulate", "--limit", "gcra 1/s", "--limit", "gcar 1/s"], "did you mean \"gcra\"?"),
+    (&["simulate", "--limit"], "a value is required for '--limit <LINE>'"),
+    (&["simulate", "--limt", "gcra 1/s"], "a similar argument exists: '--limit'"),
+    (&["simulate", "--limit", "gcra 1/s", "--store", "redis://h"], "keeps state in memory only"),
+    (&["simulate", "--limit", "gcra 1/s", "--trace", "/no/such/file"], "cannot read /no/such/file"),
+    (&["simulate", "--limit", "gcra 1/s", "--trace", "/"], "cannot read /"),
+    (&["explain"], "<LINE>"),
+    (&["explain", "gcra 1/s brust 5"], "did you mean \"burst\"?"),
+    (&["validate", "/no/such/file"], "cannot read /no/such/file"),
+    (&["completions", "tcsh"], "invalid value 'tcsh'"),
+];
+
+#[test]
+fn every_bad_flag_ends_with_2_and_prints_nothing() {
+    for (args, says) in BAD_ARGS {
+        let ran = run(args, "");
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+        // The head of the columns may stand there before a folder turns out to be no trace.
+        assert!(ran.out.lines().count() <= 1, "{args:?}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let trace: String = (0..200_000).map(|n| format!("{{\"t_ms\":{n}}}\n")).collect();
+    let trace = file(".jsonl", &trace);
+    let binary = env!("CARGO_BIN_EXE_tollgate");
+    let script = format!(
+        "set -o pipefail; {binary} simulate --json --limit 'gcra 1/s' --trace {} | head -n 1",
+        trace.path().display()
+    );
+    let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn explain_says_what_a_limit_means() {
+    let table = [
+        ("gcra 30/min burst 16", "30 drain evenly in every 1min, one every 2s"),
+        ("gcra 30/min burst 16", "most in any 1min 45"),
+        ("token-bucket 100/10s whole", "100 leak out at once every 10s"),
+        ("leaky-bucket size 10", "A bucket that holds 10"),
+        ("legacy max 10 duration 5s min-interval 1s", "2 leak out at once every 1s"),
+        ("fixed-window 5/min", "across two 10, maybe within an instant"),
+        ("fixed-window 5/month tz Asia/Tokyo", "in each calendar month, in the zone Asia/Tokyo"),
+        ("request-window 5/min", "opens with the first request"),
+        ("sliding-log 5/min", "memory for each key 16 to 80 bytes"),
+        ("sliding-counters 5/h resolution 10m", "slots of 10min"),
+        ("sliding-window 100/min", "by estimate"),
+        ("ar1 max 10 decay 2 resolution 1s", "divided by 2"),
+        ("concurrency 20 ttl 30s", "At most 20 held at once"),
+        ("unlimited", "Everything passes. Nothing is counted."),
+        ("gcra 1/s factor 0", "Everything passes."),
+        ("gcra 1/s count-denied per user", "Denied requests count too"),
+        ("gcra 1/s count-denied per user", "Counted for each user."),
+        ("gcra 1/s per all", "One count for everyone together."),
+    ];
+    for (line, says) in table {
+        let ran = run(&["explain", line], "");
+        assert_eq!(ran.code, 0, "{line}");
+        let flat = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(says), "{line}: {}", ran.out);
+        assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
+    }
+}
+
+#[test]
+fn validate_reports_every_mistake_with_its_place() {
+    let limits = file(".txt", "# API\ngcra 1/s burst 5\n\n  gcra 0/s\nfixed-windw 5/h # typo\n");
+    let ran = run(&["validate", limits.path().to_str().unwrap()], "");
+    assert_eq!(ran.code, 1);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ran.out);
+    assert!(lines[0].contains(":4:8: limit \"  gcra 0/s\""), "{}", ran.out);
+    assert!(lines[1].contains(":5:1: ") && lines[1].contains("did you mean \"fixed-window\"?"));
+    assert!(ran.err.contains("2 mistakes"), "{}", ran.err);
+}
+
+#[test]
+fn validate_reads_the_policies_of_a_config() {
+    let config = file(
+        ".toml",
+        "[server]\nhttp = \"off\"\n[policy.login]\nlimits = [\n  \"gcra 1/s\",\n  \"gcra 1/minn\",\n]\n\
+         [policy.api]\nlimit = [\"gcra 1/s\"]\n[polcy.x]\n",
+    );
+    let ran = run(&["validate", "--json", config.path().to_str().unwrap()], "");
+    assert_eq!(ran.code, 1);
+    let mistakes: Vec<serde_json::Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let places: Vec<u64> = mistakes.iter().map(|m| m["line"].as_u64().unwrap()).collect();
+    assert_eq!(places, [6, 8, 9, 10], "{}", ran.out);
+    assert_eq!(mistakes[0]["column"], 11);
+    assert!(mistakes[2]["mistake"].as_str().unwrap().contains("did you mean \"limits\"?"));
+    assert!(mistakes[3]["mistake"].as_str().unwrap().contains("did you mean \"policy\"?"));
+}
+
+#[test]
+fn validate_says_when_all_is_right() {
+    let limits = file(".txt", "gcra 1/s\nunlimited\n");
+    let ran = run(&["validate", limits.path().to_str().unwrap()], "");
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert!(ran.err.contains("2 limits, all right"), "{}", ran.err);
+
+    let empty = file(".txt", "# nothing\n");
+    let ran = run(&["validate", empty.path().to_str().unwrap()], "");
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("there is no limit in this file"), "{}", ran.out);
+
+    let broken = file(".toml", "[policy.a\nlimits = [\n");
+    let ran = run(&["validate", broken.path().to_str().unwrap()], "");
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains(":1:"), "{}", ran.out);
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = run(&["completions", shell], "");
+        assert_eq!(ran.code, 0);
+        assert!(ran.out.contains("simulate"), "{shell}");
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    for command in ["simulate", "explain", "validate", "completions"] {
+        let ran = run(&[command, "--help"], "");
+        assert_eq!(ran.code, 0);
+        assert!(ran.out.contains("Example"), "{command}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Random traces through the binary agree with the reference model, to the microsecond.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+use tollgate_model::random::{Algorithm, System, compare};
+use tollgate_model::{Answer, Operation, Step, TooMuch};
+
+/// Operations for each algorithm; each key is a process of its own.
+const OPERATIONS: u64 = 5_000;
+
+/// `tollgate simulate`, asked a step at a time.
+struct Tollgate {
+    lines: Vec<String>,
+    /// The limits as the binary prints them, to find the one that binds.
+    printed: Vec<String>,
+    /// What was asked and answered, to be asked again after a step that ended the process.
+    asked: Vec<String>,
+    running: Running,
+}
+
+struct Running {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(lines: &[String]) -> Running {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+        command.args(["simulate", "--json"]);
+        for line in lines {
+            command.args(["--limit", line]);
+        }
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Running { child, stdin, stdout }
+    }
+
+    /// The answer; `None` if the process ended with exit code 2.
+    fn ask(&mut self, step: &str) -> Option<Value> {
+        writeln!(self.stdin, "{step}").unwrap();
+        let mut answer = String::new();
+        self.stdout.read_line(&mut answer).unwrap();
+        if answer.is_empty() {
+            assert_eq!(self.child.wait().unwrap().code(), Some(2), "{step}");
+            return None;
+        }
+        Some(serde_json::from_str(&answer).unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Tollgate {
+    fn new(lines: &[String]) -> Tollgate {
+        let printed = lines.iter().map(|line| line.parse::<tollgate_core::Limit>().unwrap());
+        Tollgate {
+            lines: lines.to_vec(),
+            printed: printed.map(|limit| limit.to_string()).collect(),
+            asked: Vec::new(),
+            running: Running::start(lines),
+        }
+    }
+
+    fn restart(&mut self) {
+        self.running = Running::start(&self.lines);
+        for step in &self.asked {
+            self.running.ask(step).unwrap();
+        }
+    }
+}
+
+fn written(step: &Step) -> String {
+    let millis = format!("{}.{:03}", step.t / 1000, step.t % 1000);
+    let op = format!("{:?}", step.op).to_lowercase();
+    let id = step.id.as_ref().map(|id| format!(",\"id\":{}", json!(id))).unwrap_or_default();
+    format!("{{\"t_ms\":{millis},\"key\":\"k\",\"cost\":{},\"op\":\"{op}\"{id}}}", step.cost)
+}
+
+/// A number of milliseconds as it was printed, in microseconds.
+fn micros(value: &Value) -> Option<u64> {
+    let text = value.as_number()?.to_string();
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    format!("{whole}{part:0<3}").parse().ok()
+}
+
+impl System for Tollgate {
+    fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
+        let step = written(step);
+        let Some(answer) = self.running.ask(&step) else {
+            self.restart();
+            return Err(TooMuch);
+        };
+        self.asked.push(step);
+        let bound_by = answer["bound_by"].as_str().unwrap();
+        Ok(Answer {
+            allowed: answer["allowed"].as_bool().unwrap(),
+            limit: answer["limit"].as_u64(),
+            remaining: answer["remaining"].as_u64(),
+            retry_after: micros(&answer["retry_after_ms"]),
+            reset_after: micros(&answer["reset_after_ms"]).unwrap(),
+            bound_by: self.printed.iter().position(|line| line == bound_by).unwrap(),
+        })
+    }
+}
+
+fn hold(algorithm: Algorithm) {
+    compare(2, algorithm, OPERATIONS, |lines| Box::new(Tollgate::new(lines)));
+}
+
+macro_rules! agree {
+    ($($test:ident => $algorithm:ident)*) => {
+        $(#[test]
+        fn $test() {
+            hold(Algorithm::$algorithm);
+        })*
+    };
+}
+
+agree! {
+    gcra => Gcra
+    token_bucket => TokenBucket
+    leaky_bucket => LeakyBucket
+    fixed_window => FixedWindow
+    request_window => RequestWindow
+    sliding_log => SlidingLog
+    sliding_counters => SlidingCounters
+    sliding_window => SlidingWindow
+    ar1 => Ar1
+    concurrency => Concurrency
+}
+
+/// The test above asks every operation by the name the model has for it.
+#[test]
+fn operations_are_written_as_the_binary_reads_them() {
+    let step = Step { t: 1_500_250, op: Operation::Reserve, cost: 2, id: Some("x".into()) };
+    let line = r#"{"t_ms":1500.250,"key":"k","cost":2,"op":"reserve","id":"x"}"#;
+    assert_eq!(written(&step), line);
+}

@@ -1,0 +1,215 @@
+//! The limit line: what it means, how it prints, and what is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use proptest::prelude::*;
+use tollgate_core::contract::{ALGORITHMS, limit_line};
+use tollgate_core::{Limit, LimitError};
+
+fn limit(line: &str) -> Limit {
+    line.parse().unwrap_or_else(|error: LimitError| panic!("{error}"))
+}
+
+#[test]
+fn every_example_of_the_documentation_parses_and_prints_canonically() {
+    let table = [
+        ("gcra              30/min burst 16", "gcra 30/min burst 16"),
+        ("gcra 30/60s", "gcra 30/min"),
+        ("gcra 30/min burst 30", "gcra 30/min"),
+        ("token-bucket      100/s burst 200", "token-bucket 100/s burst 200"),
+        ("token-bucket      100/10s burst 100 whole", "token-bucket 100/10s whole"),
+        ("leaky-bucket      size 10 drip 2 every 1s", "leaky-bucket size 10 drip 2 every 1s"),
+        ("leaky-bucket every 60s size 10", "leaky-bucket size 10 drip 1 every 1min"),
+        ("leaky-bucket size 10", "leaky-bucket size 10 drip 1 every 1s"),
+        (
+            "legacy            max 10 duration 5s min-interval 1s",
+            "legacy max 10 duration 5s min-interval 1s",
+        ),
+        ("legacy min-interval 0s", "legacy min-interval 0s"),
+        ("fixed-window      5000/h", "fixed-window 5000/h"),
+        ("fixed-window 5/24h", "fixed-window 5/1day"),
+        ("fixed-window 5/7day", "fixed-window 5/1week"),
+        ("fixed-window 5/w", "fixed-window 5/week"),
+        ("fixed-window 5/year tz UTC", "fixed-window 5/year"),
+        (
+            "fixed-window      1000/day tz Europe/Amsterdam",
+            "fixed-window 1000/day tz Europe/Amsterdam",
+        ),
+        ("fixed-window 1000/day tz europe/amsterdam", "fixed-window 1000/day tz Europe/Amsterdam"),
+        ("request-window    5000/hour", "request-window 5000/h"),
+        ("sliding-log       500/d", "sliding-log 500/day"),
+        ("sliding-counters  5/h resolution 10m", "sliding-counters 5/h resolution 10min"),
+        ("sliding-counters 5/h edge strict", "sliding-counters 5/h"),
+        (
+            "sliding-counters 5/h edge lenient resolution 1sec",
+            "sliding-counters 5/h resolution 1s edge lenient",
+        ),
+        ("sliding-window    100/min", "sliding-window 100/min"),
+        ("ar1               max 1.20 decay 2.0 resolution 1s", "ar1 max 1.2 decay 2 resolution 1s"),
+        ("concurrency       20 ttl 30s", "concurrency 20 ttl 30s"),
+        ("unlimited", "unlimited"),
+        ("gcra 1/s per ip factor 0.50 count-denied", "gcra 1/s count-denied factor 0.5 per ip"),
+        ("gcra 1/s per all", "gcra 1/s per all"),
+        ("  gcra\t1/1500ms  ", "gcra 1/1500ms"),
+        ("gcra 4294967295/s", "gcra 4294967295/s"),
+    ];
+    for (line, canonical) in table {
+        assert_eq!(limit(line).to_string(), canonical, "{line}");
+        assert_eq!(limit(canonical), limit(line), "{line}");
+    }
+}
+
+/// Each line, where its mistake begins, and what the message must say.
+const MISTAKES: [(&str, usize, &str); 62] = [
+    ("", 0, "algorithm is missing; expected gcra, token-bucket"),
+    ("   ", 0, "algorithm is missing"),
+    ("gcr 1/s", 0, "(did you mean \"gcra\"?)"),
+    ("GCRA 1/s", 0, "(did you mean \"gcra\"?)"),
+    ("tocken-bucket 1/s", 0, "(did you mean \"token-bucket\"?)"),
+    ("sliding 1/s", 0, "did you mean \"sliding-"),
+    ("nonsense", 0, "algorithm \"nonsense\" is not accepted; expected gcra"),
+    ("gcra", 4, "rate is missing; expected a count and a period, such as 30/min"),
+    ("gcra 30", 5, "rate \"30\" is not accepted"),
+    ("gcra 30/", 8, "period is missing; expected a unit"),
+    ("gcra /s", 5, "count is missing; expected a whole number from 1 to 4294967295"),
+    ("gcra 0/s", 5, "count \"0\" is not accepted"),
+    ("gcra -1/s", 5, "count \"-1\" is not accepted"),
+    ("gcra +1/s", 5, "count \"+1\" is not accepted"),
+    ("gcra 1.5/s", 5, "count \"1.5\" is not accepted"),
+    ("gcra 1e3/s", 5, "count \"1e3\" is not accepted"),
+    ("gcra 4294967296/s", 5, "count \"4294967296\" is not accepted"),
+    ("gcra 99999999999999999999999/s", 5, "count \"99999999999999999999999\" is not accepted"),
+    ("gcra ٣/s", 5, "count \"٣\" is not accepted"),
+    ("gcra 1/0s", 7, "period \"0s\" is not accepted"),
+    ("gcra 1/-1s", 7, "period \"-1s\" is not accepted"),
+    ("gcra 1/1.5s", 7, "period \"1.5s\" is not accepted"),
+    ("gcra 1/minn", 7, "(did you mean \"min\"?)"),
+    ("gcra 1/month", 5, "period \"1/month\" is not accepted"),
+    ("gcra 1/99999999999999999999s", 7, "is not accepted"),
+    ("gcra 1/9999999999999999s", 5, "is not accepted"),
+    ("gcra 1/s burst", 9, "the value of burst is missing"),
+    ("gcra 1/s burst 0", 15, "burst \"0\" is not accepted"),
+    ("gcra 1/s burst x", 15, "burst \"x\" is not accepted"),
+    ("gcra 1/s burst 5 burst 6", 17, "word \"burst\" is not accepted; expected it once"),
+    ("gcra 1/s bust 5", 9, "(did you mean \"burst\"?)"),
+    ("gcra 1/s whole", 9, "word \"whole\" is not accepted; expected after gcra: burst"),
+    ("gcra 1/s tz UTC", 9, "word \"tz\" is not accepted"),
+    ("gcra 1/day burst 213505", 17, "burst \"213505\" is not accepted"),
+    ("gcra 1/s 5", 9, "word \"5\" is not accepted"),
+    ("gcra 1/s factor -1", 16, "factor \"-1\" is not accepted"),
+    ("gcra 1/s factor x", 16, "factor \"x\" is not accepted"),
+    ("gcra 1/s factor 1e3", 16, "factor \"1e3\" is not accepted"),
+    ("gcra 1/s factor 0.0000000001", 16, "factor \"0.0000000001\" is not accepted"),
+    ("gcra 1/s factor 1000001", 16, "factor \"1000001\" is not accepted"),
+    ("gcra 1/s burst 4000000000 factor 0.1", 33, "factor \"0.1\" is not accepted"),
+    ("gcra 1/s per", 9, "the value of per is missing"),
+    ("gcra 1/s per a:b", 13, "per \"a:b\" is not accepted"),
+    ("leaky-bucket", 0, "a part of leaky-bucket is missing; expected one such as \"size 10\""),
+    ("leaky-bucket 10", 0, "a part of leaky-bucket is missing; expected one such as \"size 10\""),
+    ("leaky-bucket size 4294967295 every 1week", 18, "size \"4294967295\" is not accepted"),
+    ("leaky-bucket size 1 every 0s", 26, "every \"0s\" is not accepted"),
+    ("legacy", 0, "\"max\" and \"duration\" together, or \"min-interval\" alone"),
+    ("legacy max 5", 0, "\"max\" and \"duration\" together"),
+    (
+        "legacy max 5 duration 5us",
+        22,
+        "duration \"5us\" is not accepted; expected whole milliseconds",
+    ),
+    ("fixed-window 5/3month", 15, "(did you mean \"month\"?)"),
+    (
+        "fixed-window 5/h tz Europe/Amsterdam",
+        20,
+        "it goes only with the bare units day, week, month",
+    ),
+    ("fixed-window 5/day tz Europe/Amsterdm", 22, "(did you mean \"Europe/Amsterdam\"?)"),
+    ("fixed-window 5/4000week", 13, "expected a window of at most 2^50"),
+    ("sliding-log 5/h count-denied", 16, "count-denied \"sliding-log\" is not accepted"),
+    ("sliding-counters 5/h resolution 2h", 32, "expected a resolution no longer than the window"),
+    (
+        "sliding-counters 5/h edge sharp",
+        26,
+        "edge \"sharp\" is not accepted; expected strict or lenient",
+    ),
+    ("ar1 max 0.5 decay 2 resolution 1s", 8, "max \"0.5\" is not accepted"),
+    (
+        "ar1 max 10 decay 1 resolution 1s",
+        17,
+        "decay \"1\" is not accepted; expected a decimal from 1.001",
+    ),
+    ("ar1 max 10 decay 1.001 resolution 4000week", 34, "resolution \"4000week\" is not accepted"),
+    ("concurrency 20", 0, "a part of concurrency is missing; expected one such as \"ttl 30s\""),
+    ("unlimited 5", 10, "word \"5\" is not accepted"),
+];
+
+#[test]
+fn every_mistake_is_named_with_its_place_and_what_is_accepted() {
+    for (line, column, says) in MISTAKES {
+        let error = line.parse::<Limit>().expect_err(line);
+        let text = error.to_string();
+        assert!(text.contains(says), "{line}: {text}");
+        assert!(text.starts_with(&format!("limit {line:?}")), "{line}: {text}");
+        assert_eq!(error.column(), Some(column), "{line}: {text}");
+    }
+}
+
+#[test]
+fn a_line_too_long_is_refused_unread() {
+    let error = format!("gcra 1/s {}", "x".repeat(2000)).parse::<Limit>().unwrap_err();
+    assert!(error.to_string().contains("at most 1024 bytes"), "{error}");
+}
+
+#[test]
+fn bounds_are_met_exactly() {
+    let fits = |line: String| line.parse::<Limit>().is_ok();
+    let (half, all) = (1_u64 << 50, 1_u64 << 51);
+    assert!(fits(format!("fixed-window 1/{half}us")));
+    assert!(!fits(format!("fixed-window 1/{}us", half + 1)));
+    assert!(fits(format!("gcra 1/{all}us")));
+    assert!(!fits(format!("gcra 1/{}us", all + 1)));
+    assert!(fits(format!("gcra 2/{all}us burst 2")));
+    assert!(!fits(format!("gcra 2/{all}us burst 3")));
+    assert!(fits(format!("leaky-bucket size 2 every {half}us")));
+    assert!(!fits(format!("leaky-bucket size 3 every {half}us")));
+    assert!(fits(format!("concurrency 1 ttl {all}us")));
+    assert!(!fits(format!("concurrency 1 ttl {}us", all + 1)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_printed_parses_to_the_same_limit(
+        line in prop::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line)
+    ) {
+        let limit = limit(&line);
+        let printed = limit.to_string();
+        prop_assert_eq!(&printed.parse::<Limit>().unwrap(), &limit);
+        prop_assert_eq!(printed.parse::<Limit>().unwrap().to_string(), printed);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(line in "\\PC{0,60}") {
+        let _ = line.parse::<Limit>();
+    }
+
+    #[test]
+    fn no_likely_text_makes_it_panic(
+        words in prop::collection::vec(prop_oneof![
+            prop::sample::select(&ALGORITHMS[..]).prop_map(str::to_owned),
+            prop::sample::select(vec![
+                "burst", "whole", "size", "drip", "every", "max", "decay", "resolution", "edge", "tz",
+                "ttl", "factor", "per", "count-denied", "legacy", "duration", "min-interval", "UTC",
+            ]).prop_map(str::to_owned),
+            any::<i64>().prop_map(|n| n.to_string()),
+            (any::<u64>(), prop::sample::select(vec!["us", "s", "week", "month", "x"]))
+                .prop_map(|(n, unit)| format!("{n}/{n}{unit}")),
+            (0_u32..100, prop::sample::select(vec!["us", "s", "week", "month", ""]))
+                .prop_map(|(n, unit)| format!("{n}/{unit}")),
+            (any::<u64>(), 0_u32..12).prop_map(|(n, d)| format!("{n}.{}", "7".repeat(d as usize))),
+        ], 0..8)
+    ) {
+        if let Ok(limit) = words.join(" ").parse::<Limit>() {
+            prop_assert_eq!(limit.to_string().parse::<Limit>().unwrap(), limit);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What a policy of several limits answers, and what carries over when limits change.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use tollgate_core::{
+    Act, Decimal, Decision, Id, Item, Key, Limit, Name, Op, PlainStore, Policy, Span, Subject, Time,
+};
+
+const SECOND: u64 = 1_000_000;
+/// A Monday at noon, UTC.
+const NOON: u64 = 1_714_392_000 * SECOND;
+
+fn limit(line: &str) -> Limit {
+    line.parse().unwrap()
+}
+
+struct Asker {
+    store: PlainStore,
+    name: Name,
+}
+
+impl Asker {
+    fn new() -> Asker {
+        Asker { store: PlainStore::default(), name: Name::default() }
+    }
+
+    fn ask(&self, limits: &[Limit], act: Act, cost: u64, micros: u64) -> Decision {
+        self.ask_as(limits, act, cost, micros, None)
+    }
+
+    fn ask_as(
+        &self,
+        limits: &[Limit],
+        act: Act,
+        cost: u64,
+        micros: u64,
+        id: Option<&str>,
+    ) -> Decision {
+        let subject = Subject::from(Key::new(b"key").unwrap());
+        let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
+        let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
+        let op = Op { policy: &self.name, items: &items, act, cost, id };
+        self.store.answer(&op, Time::from_micros(micros).unwrap()).unwrap()
+    }
+}
+
+fn seconds(n: u64) -> Span {
+    Span::from_micros(n * SECOND)
+}
+
+#[test]
+fn the_tightest_limit_binds() {
+    let limits = [limit("gcra 1/s burst 5"), limit("fixed-window 3/min"), limit("unlimited")];
+    let key = Asker::new();
+    let allowed = key.ask(&limits, Act::Check, 1, NOON);
+    assert_eq!((allowed.bound_by, allowed.limit, allowed.remaining), (1, Some(3), Some(2)));
+    assert_eq!(allowed.reset_after, seconds(60));
+
+    key.ask(&limits, Act::Check, 2, NOON);
+    let denied = key.ask(&limits, Act::Check, 1, NOON);
+    assert!(!denied.allowed);
+    assert_eq!((denied.bound_by, denied.retry_after), (1, Some(seconds(60))));
+
+    // Denied by both: the one that makes the caller wait longest.
+    let never = key.ask(&limits, Act::Check, 4, NOON);
+    assert_eq!((never.bound_by, never.limit, never.retry_after), (1, Some(3), None));
+}
+
+#[test]
+fn the_first_in_order_binds_where_they_are_equal() {
+    let limits = [limit("gcra 5/s"), limit("token-bucket 5/s"), limit("leaky-bucket size 5")];
+    let key = Asker::new();
+    assert_eq!(key.ask(&limits, Act::Check, 1, NOON).bound_by, 0);
+    assert_eq!(key.ask(&limits, Act::Check, 6, NOON).bound_by, 0);
+}
+
+#[test]
+fn unlimited_alone_has_no_bound() {
+    let key = Asker::new();
+    let decision = key.ask(&[limit("unlimited")], Act::Check, u64::from(u32::MAX), NOON);
+    assert_eq!((decision.allowed, decision.limit, decision.remaining), (true, None, None));
+    assert_eq!((decision.retry_after, decision.reset_after), (Some(Span::ZERO), Span::ZERO));
+    assert!(key.store.is_empty());
+}
+
+#[test]
+fn a_limit_that_counts_denied_counts_what_another_denied() {
+    let limits = [limit("fixed-window 1/min"), limit("fixed-window 5/h count-denied")];
+    let key = Asker::new();
+    for _ in 0..4 {
+        key.ask(&limits, Act::Check, 1, NOON);
+    }
+    let next_minute = key.ask(&limits, Act::Check, 1, NOON + 60 * SECOND);
+    assert!(next_minute.allowed);
+    assert_eq!((next_minute.bound_by, next_minute.remaining), (0, Some(0)));
+    assert!(!key.ask(&limits, Act::Check, 1, NOON + 120 * SECOND).allowed);
+}
+
+#[test]
+fn too_much_debt_is_refused_and_changes_nothing_anywhere() {
+    let limits = [limit("fixed-window 10/h"), limit("gcra 1/week burst 1")];
+    let key = Asker::new();
+    let before = key.ask(&limits, Act::Peek, 1, NOON);
+    let subject = Subject::from(Key::new(b"key").unwrap());
+    let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
+    let op = Op { policy: &key.name, items: &items, act: Act::Charge, cost: 4000, id: None };
+    let error = key.store.answer(&op, Time::from_micros(NOON).unwrap()).unwrap_err();
+    assert!(error.is_overdrawn());
+    assert_eq!(key.ask(&limits, Act::Peek, 1, NOON), before);
+}
+
+/// Raise a limit and it helps at once; lower it and nobody gets a fresh burst.
+#[test]
+fn what_is_used_stays_used_when_a_limit_changes() {
+    let changes = [
+        ("gcra 10/s burst 10", "gcra 10/s burst 20", 15),
+        ("gcra 10/s burst 10", "gcra 5/s burst 10", 5),
+        ("gcra 10/s burst 10", "gcra 10/s burst 4", 0),
+        ("leaky-bucket size 10", "leaky-bucket size 20 drip 2 every 7s", 15),
+        ("fixed-window 10/h", "fixed-window 20/h", 15),
+        ("fixed-window 10/h", "fixed-window 20/day tz Asia/Kolkata", 15),
+        ("request-window 10/h", "request-window 20/min", 15),
+        ("sliding-log 10/h", "sliding-log 20/min", 15),
+        ("sliding-counters 10/h", "sliding-counters 20/h resolution 1s edge lenient", 15),
+        ("sliding-window 10/h", "sliding-window 20/7min", 15),
+        ("ar1 max 10 decay 2 resolution 1h", "ar1 max 20 decay 3 resolution 1min", 15),
+        ("concurrency 10 ttl 1h", "concurrency 20 ttl 1min", 15),
+    ];
+    for (old, new, left) in changes {
+        let key = Asker::new();
+        assert!(key.ask(&[limit(old)], Act::Check, 5, NOON).allowed);
+        let peeked = key.ask(&[limit(new)], Act::Peek, 1, NOON);
+        assert_eq!(peeked.remaining, Some(left), "{old} -> {new}");
+        // And once a write has moved the state over, it is the same.
+        if left > 0 {
+            let checked = key.ask(&[limit(new)], Act::Check, 1, NOON);
+            assert_eq!(checked.remaining, Some(left - 1), "{old} -> {new}");
+        }
+    }
+}
+
+#[test]
+fn a_changed_rule_starts_afresh_and_a_peek_does_not_change_it() {
+    let (old, new) = ([limit("gcra 1/h burst 5")], [limit("fixed-window 5/h")]);
+    let key = Asker::new();
+    key.ask(&old, Act::Check, 5, NOON);
+    assert_eq!(key.ask(&new, Act::Peek, 1, NOON).remaining, Some(5));
+    assert_eq!(key.ask(&old, Act::Peek, 1, NOON).remaining, Some(0));
+    key.ask(&new, Act::Check, 1, NOON);
+    assert_eq!(key.ask(&old, Act::Peek, 1, NOON).remaining, Some(5));
+}
+
+#[test]
+fn changing_a_drip_to_and_fro_neither_holds_drops_back_nor_brings_them_early() {
+    let [slow, fast] =
+        [limit("leaky-bucket size 1000 every 10s"), limit("leaky-bucket size 1000 every 5s")];
+    let key = Asker::new();
+    key.ask(std::slice::from_ref(&slow), Act::Check, 500, NOON);
+    // A write each second, in turns: over 60 s between 6 and 12 drops fall.
+    for second in 1..=60 {
+        let asks = if second % 2 == 0 { &slow } else { &fast };
+        key.ask(std::slice::from_ref(asks), Act::Check, 1, NOON + second * SECOND);
+    }
+    let used = 1000 - key.ask(&[slow], Act::Peek, 1, NOON + 60 * SECOND).remaining.unwrap();
+    assert!((548..=554).contains(&used), "{used}");
+}
+
+#[test]
+fn a_factor_makes_a_limit_tighter_or_looser() {
+    let capacity = |line: &str| limit(line).capacity();
+    assert_eq!(capacity("gcra 10/s burst 15 factor 2"), Some(8));
+    assert_eq!(capacity("gcra 10/s burst 15 factor 0.5"), Some(30));
+    assert_eq!(capacity("fixed-window 10/h factor 1000"), Some(1));
+    assert_eq!(capacity("ar1 max 1.2 decay 2 resolution 1s factor 0.1"), Some(12));
+    assert_eq!(capacity("concurrency 10 ttl 1s factor 0"), None);
+    assert_eq!(limit("gcra 10/s factor 2").drain(), Some(seconds(1)));
+    assert_eq!(limit("sliding-log 10/h factor 2").drain(), Some(seconds(3600)));
+
+    let half: Decimal = "0.5".parse().unwrap();
+    assert_eq!(limit("gcra 10/s factor 2").scaled(half).unwrap().to_string(), "gcra 10/s");
+    let error = limit("gcra 10/s").scaled("0.000000001".parse().unwrap()).unwrap_err();
+    assert_eq!(error.field(), "factor");
+}
+
+/// A model's answer of up to 1000 tokens, of which 300 were used.
+#[test]
+fn a_reservation_is_corrected_when_the_cost_is_known() {
+    let limits = [limit("token-bucket 1000/min burst 2000")];
+    let key = Asker::new();
+    let reserved = key.ask_as(&limits, Act::Reserve, 1000, NOON, Some("answer-1"));
+    assert_eq!(reserved.remaining, Some(1000));
+    let settled = key.ask_as(&limits, Act::Settle, 300, NOON + 6 * SECOND, Some("answer-1"));
+    assert_eq!(settled.remaining, Some(1800));
+    let again = key.ask_as(&limits, Act::Settle, 300, NOON + 7 * SECOND, Some("answer-1"));
+    assert_eq!(again, settled, "a retry is answered, not done");
+}
+
+#[test]
+fn what_left_its_window_is_not_given_back() {
+    let limits = [limit("fixed-window 10/min")];
+    let key = Asker::new();
+    key.ask_as(&limits, Act::Reserve, 8, NOON + 59 * SECOND, Some("late"));
+    key.ask(&limits, Act::Check, 5, NOON + 60 * SECOND);
+    let settled = key.ask_as(&limits, Act::Settle, 1, NOON + 61 * SECOND, Some("late"));
+    assert_eq!(settled.remaining, Some(5));
+}
+
+#[test]
+fn each_limit_counts_its_own_subject() {
+    let policy = Policy::parse(
+        Name::default(),
+        ["gcra 1/h burst 2 per user", "gcra 1/h burst 3 per ip", "gcra 1/h burst 4 per all"],
+    )
+    .unwrap();
+    let store = PlainStore::default();
+    let check = |user: &str, ip: &str| {
+        let keys = |kind: Option<&str>| match kind {
+            Some("user") => Key::new(user.as_bytes()).ok(),
+            Some("ip") => Key::new(ip.as_bytes()).ok(),
+            _ => None,
+        };
+        let items = policy.items(keys).unwrap();
+        let op = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
+        let decision = store.answer(&op, Time::from_micros(NOON).unwrap()).unwrap();
+        (decision.allowed, decision.bound_by)
+    };
+    assert_eq!(check("ann", "1"), (true, 0));
+    assert_eq!(check("ann", "1"), (true, 0));
+    assert_eq!(check("ann", "2"), (false, 0), "ann is out of her own");
+    assert_eq!(check("bob", "1"), (true, 1), "the address has none left");
+    assert_eq!(check("bob", "1"), (false, 1));
+    assert_eq!(check("eve", "3"), (true, 2), "the last for everyone");
+    assert_eq!(check("kim", "4"), (false, 2));
+
+    let missing = policy.items(|_| None).unwrap_err();
+    assert_eq!(missing.to_string(), "a limit counts per user, but no user is given");
+}

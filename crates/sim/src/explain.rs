@@ -1,0 +1,256 @@
+//! What a limit means, in plain words.
+
+use std::fmt;
+
+use tollgate_core::{Edge, Limit, Name, Period, Span, Spec};
+
+use crate::timeline::Timeline;
+
+/// One limit, explained.
+///
+/// ```
+/// let limit = "gcra 30/min burst 16".parse()?;
+/// let text = tollgate_sim::Explanation::new(limit).to_string();
+/// assert!(text.contains("A bucket that holds 16"), "{text}");
+/// # Ok::<(), tollgate_core::LimitError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    limit: Limit,
+}
+
+/// The most that can pass, whatever the client does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throughput {
+    /// The stretch of time that `in_one` and `in_two` are about, from its first instant to just
+    /// before its last.
+    pub length: Span,
+    /// In one stretch, or in one window if they stand still.
+    pub in_one: u64,
+    /// In two stretches, or two windows, one after the other.
+    pub in_two: u64,
+    /// Whether a stretch may begin anywhere. If not, `in_two` may come within an instant, where
+    /// two windows meet.
+    pub anywhere: bool,
+}
+
+impl Explanation {
+    /// Explains a limit.
+    #[must_use]
+    pub fn new(limit: Limit) -> Explanation {
+        Explanation { limit }
+    }
+
+    /// The most that can pass; `None` if there is no bound, as for leases that can be released.
+    #[must_use]
+    pub fn throughput(&self) -> Option<Throughput> {
+        let capacity = self.limit.capacity()?;
+        let length = self.length()?;
+        let times = |factor: u64| capacity.saturating_mul(factor);
+        let (in_one, in_two, anywhere) = match self.limit.spec() {
+            Spec::FixedWindow { .. } | Spec::RequestWindow { .. } => (capacity, times(2), false),
+            Spec::SlidingLog { .. } | Spec::SlidingCounters { edge: Edge::Strict, .. } => {
+                (capacity, times(2), true)
+            }
+            Spec::SlidingCounters { .. } => (times(2), times(3), true),
+            // Even what came in a lump weighs something until its window is over.
+            Spec::SlidingWindow { .. } => (times(2) - 1, times(3) - 1, true),
+            Spec::Ar1 { max, decay, .. } => {
+                let max = (max.to_f64() / self.limit.factor().to_f64()).max(1.0);
+                (capacity, capacity + after_a_full_step(max, decay.to_f64()), false)
+            }
+            _ => {
+                let (one, two) = self.drained(length)?;
+                (capacity + one, capacity + two, true)
+            }
+        };
+        Some(Throughput { length, in_one, in_two, anywhere })
+    }
+
+    /// What leaves a bucket within one stretch of time and within two. The last of it leaves with
+    /// the last instant, which is no longer part of the stretch.
+    fn drained(&self, length: Span) -> Option<(u64, u64)> {
+        let rate = self.limit.rate()?;
+        let (count, ticks) = (u128::from(rate.count), u128::from(length.as_micros().max(1)));
+        if self.limit.leak().is_some() {
+            // A drop larger than the bucket frees no more than the bucket holds.
+            let drop = u64::from(rate.count).min(self.limit.capacity()?);
+            return Some((drop - 1, drop * 2 - 1));
+        }
+        let within = |stretches: u128| u64::try_from(count * (stretches * ticks - 1) / ticks).ok();
+        within(1).zip(within(2))
+    }
+
+    /// What "one window" is for this limit.
+    fn length(&self) -> Option<Span> {
+        match self.limit.spec() {
+            Spec::FixedWindow { .. } => self.limit.drain(),
+            Spec::Ar1 { resolution, .. } => Some(*resolution),
+            _ => self.limit.rate().map(|rate| rate.period),
+        }
+    }
+
+    /// Sentences for the rule itself.
+    fn meaning(&self) -> String {
+        let capacity = self.limit.capacity().unwrap_or(0);
+        let rate = self.limit.rate().map(|rate| (rate.count, rate.period));
+        match (self.limit.spec(), rate, self.limit.leak()) {
+            _ if self.limit.capacity().is_none() => "Everything passes. Nothing is counted.".into(),
+            (_, _, Some((size, drip, every))) => format!(
+                "A bucket that holds {size}. Each request pours its cost in; {drip} leak out at \
+                 once every {every}, counted from when the bucket was last empty."
+            ),
+            (Spec::Gcra { .. } | Spec::TokenBucket { .. }, Some((count, period)), _) => format!(
+                "A bucket that holds {capacity}. Each request pours its cost in; {count} drain \
+                 evenly in every {period}{}.",
+                pace(count, period)
+            ),
+            (Spec::FixedWindow { period, zone, .. }, ..) => match period {
+                Period::Calendar(_) => {
+                    format!("At most {capacity} in each calendar {period}, in the zone {zone}.")
+                }
+                Period::Length(length) => format!(
+                    "At most {capacity} in each window of {length}. Windows follow the clock, back \
+                     to back."
+                ),
+            },
+            (Spec::RequestWindow { .. }, Some((_, period)), _) => format!(
+                "At most {capacity} in each window of {period}. A window opens with the first \
+                 request after the last one has closed."
+            ),
+            (Spec::SlidingLog { .. }, Some((_, period)), _) => format!(
+                "At most {capacity} in any {period}, exactly: every request is remembered until it \
+                 is {period} old."
+            ),
+            (Spec::SlidingCounters { edge, .. }, Some((_, period)), _) => {
+                format!("At most {capacity} in {period}. {}", slots(self.limit.spec(), *edge))
+            }
+            (Spec::SlidingWindow { .. }, Some((_, period)), _) => format!(
+                "At most {capacity} in any {period}, by estimate: what came in the last window is \
+                 taken to have come evenly, and weighs less the longer it is past."
+            ),
+            (Spec::Ar1 { max, decay, resolution }, ..) => format!(
+                "A level of at most {max}. Each request adds its cost; every {resolution} the \
+                 level is divided by {decay}."
+            ),
+            (Spec::Concurrency { ttl, .. }, ..) => format!(
+                "At most {capacity} held at once. Each is held until it is released, or for {ttl} \
+                 if it is not renewed."
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// Sentences for the words any limit may add.
+    fn extras(&self) -> Vec<String> {
+        let mut extras = vec![match self.limit.counts_denied() {
+            true => "Denied requests count too: a client that keeps trying stays out.".to_owned(),
+            false => "A denied request takes nothing.".to_owned(),
+        }];
+        if self.limit.factor().to_f64() != 1.0 {
+            extras
+                .push(format!("The factor {} is worked into these numbers.", self.limit.factor()));
+        }
+        match self.limit.per().map(Name::as_str) {
+            Some("all") => extras.push("One count for everyone together.".to_owned()),
+            Some(name) => extras.push(format!("Counted for each {name}.")),
+            None => {}
+        }
+        extras
+    }
+
+    fn write_numbers(&self, f: &mut fmt::Formatter<'_>, capacity: u64) -> fmt::Result {
+        writeln!(f, "  {:<25}{capacity}", "most at one instant")?;
+        if let Some(most) = self.throughput() {
+            write_throughput(f, &most)?;
+        }
+        if let Some(drain) = self.limit.drain() {
+            writeln!(f, "  {:<25}{drain}", "a full key is new after")?;
+        }
+        if let Some((least, most)) = self.limit.state_bytes() {
+            let range =
+                if least == most { least.to_string() } else { format!("{least} to {most}") };
+            writeln!(f, "  {:<25}{range} bytes of numbers, and the key", "memory for each key")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_throughput(f: &mut fmt::Formatter<'_>, most: &Throughput) -> fmt::Result {
+    let Throughput { length, in_one, in_two, anywhere } = *most;
+    let twice = Span::from_micros(length.as_micros().saturating_mul(2));
+    let (one, two, note) = match anywhere {
+        true => (format!("in any {length}"), format!("in any {twice}"), ""),
+        false => ("in one window".into(), "across two".into(), ", maybe within an instant"),
+    };
+    writeln!(f, "  {:<25}{in_one}", format!("most {one}"))?;
+    writeln!(f, "  {:<25}{in_two}{note}", format!("most {two}"))
+}
+
+/// What fits into a step that follows one in which all was taken.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 1 to a million, rounded down"
+)]
+fn after_a_full_step(max: f64, decay: f64) -> u64 {
+    (max - max.floor() / decay) as u64
+}
+
+/// How long one unit takes, where that is worth saying.
+fn pace(count: u32, period: Span) -> String {
+    let each = period.as_micros() / u64::from(count.max(1));
+    let exact = period.as_micros().is_multiple_of(u64::from(count.max(1)));
+    match exact {
+        true if count > 1 => format!(", one every {}", Span::from_micros(each)),
+        _ => String::new(),
+    }
+}
+
+fn slots(spec: &Spec, edge: Edge) -> String {
+    let Spec::SlidingCounters { resolution, rate, .. } = spec else { return String::new() };
+    let width = resolution.unwrap_or(Span::from_micros((rate.period.as_micros() / 60).max(1)));
+    let edge = match edge {
+        Edge::Strict => "is kept until all of it is past",
+        Edge::Lenient => "may be forgotten up to that early",
+    };
+    format!("Requests are counted in slots of {width}; the slot at the edge {edge}.")
+}
+
+/// Breaks text into lines that can be read.
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 78;
+    let (mut out, mut column) = (String::from("  "), 2);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 2 && column + length > WIDTH {
+            out.push_str("\n  ");
+            column = 2;
+        }
+        if column > 2 {
+            out.push(' ');
+        }
+        out.push_str(word);
+        column += length + 1;
+    }
+    out
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n", self.limit)?;
+        let mut sentences = vec![self.meaning()];
+        if self.limit.capacity().is_some() {
+            sentences.extend(self.extras());
+        }
+        writeln!(f, "{}", wrapped(&sentences.join(" ")))?;
+        if let Some(capacity) = self.limit.capacity() {
+            writeln!(f)?;
+            self.write_numbers(f, capacity)?;
+        }
+        if let Some(timeline) = Timeline::new(&self.limit) {
+            writeln!(f, "\n  A client that takes all it can get, three times:\n\n{timeline}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Steps in, answers out: the same decisions as everywhere else, at the trace's own times.
+
+use std::fmt;
+
+use tollgate_core::{
+    Id, Key, Limit, LimitError, Name, NoKey, Op, PlainStore, Policy, StoreError, Unfit,
+};
+
+use crate::answer::Answer;
+use crate::trace::Step;
+
+/// Answers the steps of a trace.
+///
+/// Memory follows the keys that are in use, not the length of the trace.
+#[derive(Debug)]
+pub struct Simulator {
+    policy: Policy,
+    /// The limits as they are printed, to name the one that binds.
+    lines: Vec<String>,
+    store: PlainStore,
+}
+
+/// Why a step got no answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// A limit counts a subject that the step does not name.
+    NoKey(NoKey),
+    /// A key or an id is too long.
+    Unfit(Unfit),
+    /// The store refused.
+    Store(StoreError),
+}
+
+impl fmt::Display for SimulateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SimulateError::NoKey(error) => {
+                write!(
+                    f,
+                    "{error}: say it in \"keys\", such as \"keys\":{{\"ip\":\"203.0.113.9\"}}"
+                )
+            }
+            SimulateError::Unfit(error) => write!(f, "{error}"),
+            SimulateError::Store(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for SimulateError {}
+
+impl From<NoKey> for SimulateError {
+    fn from(error: NoKey) -> SimulateError {
+        SimulateError::NoKey(error)
+    }
+}
+
+impl From<Unfit> for SimulateError {
+    fn from(error: Unfit) -> SimulateError {
+        SimulateError::Unfit(error)
+    }
+}
+
+impl From<StoreError> for SimulateError {
+    fn from(error: StoreError) -> SimulateError {
+        SimulateError::Store(error)
+    }
+}
+
+impl Simulator {
+    /// A simulator for these limit lines, checked together.
+    ///
+    /// # Errors
+    /// The first line that is not a limit.
+    pub fn new<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<Simulator, LimitError> {
+        let limits = lines.into_iter().map(|line| line.as_ref().parse());
+        limits.collect::<Result<_, _>>().map(Simulator::from_limits)
+    }
+
+    /// A simulator for these limits, checked together.
+    #[must_use]
+    pub fn from_limits(limits: Vec<Limit>) -> Simulator {
+        let policy = Policy::new(Name::default(), limits);
+        let lines = policy.limits().iter().map(ToString::to_string).collect();
+        Simulator { policy, lines, store: PlainStore::default() }
+    }
+
+    /// Answers one step.
+    ///
+    /// # Errors
+    /// If a limit counts a subject that the step does not name, or the debt would be too large.
+    pub fn answer<'s>(&'s mut self, step: &'s Step<'_>) -> Result<Answer<'s>, SimulateError> {
+        let key_of =
+            |kind: Option<&str>| step.key_of(kind).and_then(|key| Key::new(key.as_bytes()).ok());
+        let items = self.policy.items(key_of)?;
+        let id = step.id.as_ref().map(|id| Id::new(id.as_bytes())).transpose()?;
+        let policy = self.policy.name();
+        let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
+        let decision = self.store.answer(&op, step.at)?;
+        let bound_by = self.lines.get(decision.bound_by).map_or("", String::as_str);
+        Ok(Answer { step, decision, bound_by })
+    }
+}

@@ -1,0 +1,110 @@
+//! The most that `explain` says can pass is never passed, and is nearly reached, by clients that
+//! try.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+use proptest::prelude::*;
+use tollgate_core::{Act, Key, Limit, Name, Op, PlainStore, Policy, Time};
+use tollgate_sim::Explanation;
+
+/// Takes all there is at each instant; what passed, and when.
+fn greedy(limit: &Limit, times: &[u64]) -> Vec<(u64, u64)> {
+    let policy = Policy::new(Name::default(), vec![limit.clone()]);
+    let store = PlainStore::default();
+    let items = policy.items(|_| Key::new(b"key").ok()).unwrap();
+    let ask = |act, cost, at| {
+        let op = Op { policy: policy.name(), items: &items, act, cost, id: None };
+        store.answer(&op, Time::from_micros(at).unwrap()).unwrap()
+    };
+    let passed = times.iter().map(|at| {
+        let room = ask(Act::Peek, 1, *at).remaining.unwrap();
+        assert!(ask(Act::Check, room, *at).allowed);
+        (*at, room)
+    });
+    passed.collect()
+}
+
+/// The most that passed within a stretch that begins with any of them.
+fn most_within(passed: &[(u64, u64)], length: u64) -> u64 {
+    let from = |start: usize| {
+        let end = passed[start].0 + length;
+        passed[start..].iter().take_while(|(at, _)| *at < end).map(|(_, cost)| cost).sum()
+    };
+    (0..passed.len()).map(from).max().unwrap_or(0)
+}
+
+fn line() -> impl Strategy<Value = String> {
+    let rate = (1_u32..12, 1_u64..5).prop_map(|(count, ms)| format!("{count}/{ms}ms"));
+    let names = prop::sample::select(vec![
+        "gcra R burst 3",
+        "gcra R",
+        "token-bucket R burst 7 whole",
+        "fixed-window R",
+        "request-window R",
+        "sliding-log R",
+        "sliding-counters R resolution 300us",
+        "sliding-counters R resolution 300us edge lenient",
+        "sliding-window R",
+        "leaky-bucket size 5 drip 2 every 1ms",
+        "leaky-bucket size 2 drip 5 every 1ms",
+        "ar1 max 9.5 decay 2 resolution 1ms",
+        "ar1 max 1.2 decay 3 resolution 1ms",
+    ]);
+    (names, rate).prop_map(|(line, rate)| line.replace('R', &rate))
+}
+
+/// Instants that fall around the edges of windows as often as anywhere.
+fn times() -> impl Strategy<Value = Vec<u64>> {
+    let edge = (0_u64..40, 0_u64..3).prop_map(|(ms, off)| (ms * 1000 + off).saturating_sub(1));
+    let mut times =
+        prop::collection::vec(prop_oneof![2 => edge, 1 => 0_u64..40_000], 1..80).boxed();
+    times = times
+        .prop_map(|mut times| {
+            times.sort_unstable();
+            times
+        })
+        .boxed();
+    times
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_gets_more(line in line(), times in times()) {
+        let limit: Limit = line.parse().unwrap();
+        let most = Explanation::new(limit.clone()).throughput().unwrap();
+        let passed = greedy(&limit, &times);
+        let length = most.length.as_micros();
+        if most.anywhere {
+            prop_assert!(most_within(&passed, length) <= most.in_one, "{line}: {passed:?}");
+            prop_assert!(most_within(&passed, 2 * length) <= most.in_two, "{line}: {passed:?}");
+        } else if !line.starts_with("request-window") {
+            // Windows that stand still: counted from their own start.
+            for window in 0..40_000 / length + 1 {
+                let within = |windows: u64| -> u64 {
+                    let window = window * length..(window + windows) * length;
+                    passed.iter().filter(|(at, _)| window.contains(at)).map(|(_, cost)| cost).sum()
+                };
+                prop_assert!(within(1) <= most.in_one, "{line}: {passed:?}");
+                prop_assert!(within(2) <= most.in_two, "{line}: {passed:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_most_is_reached() {
+    let every_tick: Vec<u64> = (0..4000).collect();
+    for line in ["gcra 5/ms burst 3", "sliding-log 5/ms", "fixed-window 5/ms", "token-bucket 5/ms"]
+    {
+        let limit: Limit = line.parse().unwrap();
+        let most = Explanation::new(limit.clone()).throughput().unwrap();
+        let passed = greedy(&limit, &every_tick);
+        assert_eq!(most_within(&passed, most.length.as_micros()), most.in_one, "{line}");
+    }
+    // The boundary exploit: all of one window at its end, all of the next at its start.
+    let limit: Limit = "fixed-window 5/ms".parse().unwrap();
+    let most = Explanation::new(limit.clone()).throughput().unwrap();
+    assert_eq!(most_within(&greedy(&limit, &[999, 1000]), 2), most.in_two);
+}
