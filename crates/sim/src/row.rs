@@ -30,11 +30,11 @@ impl fmt::Display for Answer<'_> {
         let wait = decision.retry_after.map_or("never".to_owned(), said);
         write!(f, "{:>14}  {key:<16}  {:<7} {:>5}  ", Millis::from(step.at), step.act, step.cost)?;
         write!(f, "{style}{mark} {word}{style:#} {left:>6}  {wait:<11}  ")?;
-        write!(f, "{:<11}", said(decision.reset_after))?;
-        if !decision.allowed {
-            write!(f, "  {FAINT}{}{FAINT:#}", self.bound_by)?;
+        let reset = said(decision.reset_after);
+        match decision.allowed {
+            true => f.write_str(&reset),
+            false => write!(f, "{reset:<11}  {FAINT}{}{FAINT:#}", self.bound_by),
         }
-        Ok(())
     }
 }
 
