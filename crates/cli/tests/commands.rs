@@ -1,6 +1,6 @@
 //! The commands as people and scripts type them: output, errors and exit codes.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use assert_cmd::Command;
 use tempfile::NamedTempFile;

@@ -1,6 +1,6 @@
 //! The limit line: what it means, how it prints, and what is refused.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use proptest::prelude::*;
 use tollgate_core::contract::{ALGORITHMS, limit_line};

@@ -3,7 +3,7 @@
 //!
 //! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use tollgate_core::{Act, Id, Key, Limit, Name, Op, PlainStore, Policy, Span, StoreError, Time};
 use tollgate_model::random::{Algorithm, System, compare};

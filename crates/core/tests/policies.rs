@@ -1,6 +1,6 @@
 //! What a policy of several limits answers, and what carries over when limits change.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use tollgate_core::{
     Act, Decimal, Decision, Id, Item, Key, Limit, Name, Op, PlainStore, Policy, Span, Subject, Time,

@@ -1,6 +1,6 @@
 //! Wrong answers that other limiters are known to give, one test each.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
