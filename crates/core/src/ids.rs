@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::act::Act;
 use crate::decision::Decision;
-use crate::operation::Act;
 use crate::rule::REMEMBERED;
 use crate::subject::Id;
 use crate::time::Time;

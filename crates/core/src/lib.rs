@@ -39,6 +39,7 @@
 
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod act;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod decimal;
@@ -56,11 +57,12 @@ mod time;
 mod wide;
 mod words;
 
+pub use act::Act;
 pub use decimal::{Decimal, NotADecimal};
 pub use decision::Decision;
 pub use error::{LimitError, StoreError};
 pub use limit::{Algorithm, Edge, Limit, Period, Rate, Spec, Unit, Zone};
-pub use operation::{Act, Item, MAX_COST, Op};
+pub use operation::{Item, MAX_COST, Op};
 pub use plain::PlainStore;
 pub use policy::{NoKey, Outcome, Policy, decide};
 pub use rule::State;

@@ -3,6 +3,7 @@
 //! Text becomes a [`Spec`] (what was written, [`parse`]), the spec and its factor become a rule
 //! with checked numbers ([`build`]), and a spec prints as one canonical line ([`print`]).
 
+mod bounds;
 mod build;
 mod legacy;
 mod parse;
@@ -70,7 +71,7 @@ impl Limit {
     /// If the numbers would leave their bounds.
     pub fn scaled(&self, factor: Decimal) -> Result<Limit, LimitError> {
         let told = |e: LimitError| e.in_line(&self.to_string());
-        let product = self.factor.times(factor).ok_or_else(|| told(build::bad_factor(factor)))?;
+        let product = self.factor.times(factor).ok_or_else(|| told(bounds::bad_factor(factor)))?;
         Limit::new(self.spec.clone(), product, self.count_denied, self.per.clone()).map_err(told)
     }
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use crate::act::Act;
 use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::ids::Remembered;
-use crate::operation::{Act, Op};
+use crate::operation::Op;
 use crate::policy::{Outcome, decide};
 use crate::rule::State;
 use crate::store::{Answered, Store};

@@ -1,13 +1,15 @@
 //! Limits that are checked together, all or nothing.
 
+use std::fmt;
+
+use crate::act::Act;
 use crate::decision::{Decision, Verdict};
-use crate::error::{LimitError, Overdrawn};
+use crate::error::{LimitError, Overdrawn, StoreError};
 use crate::limit::Limit;
-use crate::operation::{Act, Item, Op};
+use crate::operation::{Item, Op};
 use crate::rule::{Order, State};
 use crate::subject::{Key, Name, Subject};
 use crate::time::Time;
-use std::fmt;
 
 /// A named, ordered list of limits.
 ///
@@ -115,13 +117,9 @@ pub struct Outcome {
 ///
 /// # Panics
 /// Never. `states` holds one state for each item; a missing one counts as none and is not kept.
-pub fn decide(
-    op: &Op<'_>,
-    states: &mut [Option<State>],
-    now: Time,
-) -> Result<Outcome, crate::StoreError> {
+pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Outcome, StoreError> {
     if let Some(flaw) = op.flaw() {
-        return Err(crate::StoreError::malformed(flaw));
+        return Err(StoreError::malformed(flaw));
     }
     let fits = |(item, state): (&Item<'_>, &Option<State>)| {
         item.limit.rule().fits(state.as_ref(), now, op.cost)

@@ -30,9 +30,9 @@ pub(crate) use held::Held;
 pub(crate) use slots::Slots;
 pub(crate) use window::{Frame, Window};
 
+use crate::act::Act;
 use crate::decision::Answer;
 use crate::error::Overdrawn;
-use crate::operation::Act;
 use crate::subject::Id;
 use crate::time::{Span, Time};
 

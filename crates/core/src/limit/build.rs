@@ -1,7 +1,10 @@
-//! From what was written to a rule with checked numbers. Every bound of a limit stands here.
+//! From what was written to a rule with checked numbers.
 
+use super::bounds::{
+    LimitResult, MAX_FACTOR, MAX_FADE, bad_factor, check_drip, plain, window, within,
+};
 use super::legacy;
-use super::period::{Period, Printed};
+use super::period::Period;
 use super::spec::{Edge, Rate, Spec, Zone};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
@@ -10,27 +13,9 @@ use crate::rule::{
 };
 use crate::time::Span;
 
-/// The longest window: two of them must not be longer than anything may take to drain.
-pub(crate) const MAX_WINDOW: Span = Span::from_micros(Span::MAX.as_micros() / 2);
-/// The greatest `max` of ar1: at a millionth of it a level counts as nothing, and a cost of one
-/// must never be nothing.
-const MAX_FADE: u32 = 1_000_000;
-/// The greatest factor; beyond it a typing mistake is likelier than a wish.
-pub(crate) const MAX_FACTOR: u32 = 1_000_000;
-pub(super) const MILLISECOND: Span = Span::from_micros(1_000);
 /// How many slots a window of sliding counters has if not said.
 const DEFAULT_SLOTS: u64 = 60;
 const TICK: Span = Span::from_micros(1);
-
-pub(super) type LimitResult<T> = Result<T, LimitError>;
-
-pub(super) fn bad_factor(factor: Decimal) -> LimitError {
-    LimitError::new(
-        "factor",
-        factor,
-        format_args!("a decimal from 0 to {MAX_FACTOR} that keeps the limit within its bounds"),
-    )
-}
 
 /// The rule of a limit; a factor of zero switches it off.
 pub(super) fn rule(spec: &Spec, factor: Decimal) -> LimitResult<Rule> {
@@ -166,28 +151,4 @@ impl Scale {
         within(ttl, Span::MAX, "ttl", plain(ttl), "at most 2^51 µs (71 years)")?;
         Ok(Rule::Held(Held::new(self.bound(leases)?, ttl)))
     }
-}
-
-fn plain(length: Span) -> String {
-    Printed { length, bare: false }.to_string()
-}
-
-fn within(
-    length: Span,
-    most: Span,
-    field: &str,
-    value: impl std::fmt::Display,
-    accepted: &str,
-) -> LimitResult<()> {
-    if length > most { Err(LimitError::new(field, value, accepted)) } else { Ok(()) }
-}
-
-fn window(length: Span) -> LimitResult<Span> {
-    let accepted = "a window of at most 2^50 µs (35 years), so that two are at most 2^51";
-    within(length, MAX_WINDOW, "period", plain(length), accepted).map(|()| length)
-}
-
-pub(super) fn check_drip(size: u64, drip: u64, every: Span, field: &str) -> LimitResult<()> {
-    let accepted = "a bucket that drains within 2^51 µs (71 years): ceil(size / drip) * every";
-    within(Drip::new(size, drip, every).drain(), Span::MAX, field, size, accepted)
 }

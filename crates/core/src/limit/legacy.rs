@@ -1,7 +1,7 @@
 //! `legacy`: limits written for Misskey's old limiter, turned into a leaking bucket that is never
 //! looser than they were meant to be.
 
-use super::build::{LimitResult, MILLISECOND, check_drip};
+use super::bounds::{LimitResult, MILLISECOND, bad_factor, check_drip};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
 use crate::rule::{Drip, Rule};
@@ -47,7 +47,7 @@ pub(super) fn rule(
         return Ok(Rule::Unlimited);
     };
     let scaled = factor.divides_up(size).zip(factor.multiplies_up(every));
-    let (size, every) = scaled.ok_or_else(|| super::build::bad_factor(factor))?;
+    let (size, every) = scaled.ok_or_else(|| bad_factor(factor))?;
     check_drip(size.max(1), drip, MILLISECOND.times(every.max(1)), "duration")
         .map(|()| Rule::Drip(Drip::new(size.max(1), drip, MILLISECOND.times(every.max(1)))))
 }

@@ -1,7 +1,7 @@
 //! From text to a limit: first words, then their meaning.
 
 use super::Limit;
-use super::build::{LimitResult, MILLISECOND};
+use super::bounds::{LimitResult, MILLISECOND};
 use super::period::{self, Period, Written};
 use super::spec::{Algorithm, Edge, Rate, Spec, Zone};
 use crate::decimal::Decimal;

@@ -4,9 +4,9 @@
 //! denied check changes nothing, that the past is not given back, and how a reservation is settled.
 
 use super::{Counting, Kept};
+use crate::act::Act;
 use crate::decision::Answer;
 use crate::error::Overdrawn;
-use crate::operation::Act;
 use crate::subject::Id;
 use crate::time::{Span, Time};
 
