@@ -115,7 +115,7 @@ impl<'s> Suite<'s> {
 
     fn apply(&self, op: Op<'_>, at: Time) -> Result<Decision, StoreError> {
         let ops = [op];
-        let mut out = [Err(StoreError::malformed("the store gave no answer"))];
+        let mut out = [Err(StoreError::unanswered())];
         if let Answered::Later(later) = self.store.apply(&ops, Some(at), &mut out) {
             (self.block_on)(later);
         }

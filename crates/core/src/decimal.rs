@@ -59,10 +59,12 @@ impl Decimal {
         self.digits == 0
     }
 
-    /// The product, exactly; `None` if it has more digits than can be kept.
+    /// The product, exactly; `None` if it has more digits than can be written.
     pub(crate) fn times(self, other: Decimal) -> Option<Decimal> {
         let digits = self.digits.checked_mul(other.digits)?;
-        Some(Decimal { digits, decimals: self.decimals.saturating_add(other.decimals) }.reduced())
+        let decimals = self.decimals.saturating_add(other.decimals);
+        let product = Decimal { digits, decimals }.reduced();
+        (product.decimals <= MAX_DECIMALS).then_some(product)
     }
 
     /// `ceil(whole / self)`; `None` if this is zero or the result does not fit.
@@ -103,16 +105,23 @@ fn wide_of(value: u128) -> Wide {
 }
 
 /// `above / below`, rounded once. Dividing two rounded doubles would round three times.
+///
+/// Long division, a bit at a time, until there are more bits than a double holds; the last of them
+/// stands for all that would follow.
 #[expect(clippy::cast_precision_loss, reason = "the cast is the one rounding")]
 fn nearest_double(above: u128, below: u128) -> f64 {
-    // Shifted so that the quotient has at least 64 bits: more than a double holds, so that the bit
-    // that stands for all the lower ones cannot be mistaken.
-    let shift = above.leading_zeros().min(126);
-    let shifted = above.checked_shl(shift).unwrap_or(0);
-    let quotient = shifted.checked_div(below).unwrap_or(0);
-    let sticky = u128::from(!shifted.is_multiple_of(below.max(1)));
-    let down = (0..shift).fold(1.0_f64, |scale, _| scale * 2.0);
-    (quotient | sticky) as f64 / down
+    const BITS: u32 = 64;
+    let mut quotient = above.checked_div(below).unwrap_or(0);
+    let mut rest = above.checked_rem(below).unwrap_or(0);
+    let mut scale = 1.0_f64;
+    while rest > 0 && quotient.checked_ilog2().is_none_or(|bits| bits < BITS) {
+        rest = rest.saturating_mul(2);
+        let bit = u128::from(rest >= below);
+        rest = rest.saturating_sub(below.saturating_mul(bit));
+        quotient = quotient.saturating_mul(2) | bit;
+        scale *= 2.0;
+    }
+    (quotient | u128::from(rest > 0)) as f64 / scale
 }
 
 impl From<u32> for Decimal {
@@ -184,6 +193,29 @@ mod tests {
         for text in ["1.2", "0.1", "1.001", "999999.999999999", "0.3", "123456789.987654321", "7"] {
             assert_eq!(decimal(text).to_f64(), text.parse::<f64>().unwrap(), "{text}");
         }
+    }
+
+    /// The doubles were worked out from exact fractions.
+    #[test]
+    fn ratios_become_the_nearest_double() {
+        for (above, below, nearest) in [
+            ("999999.999999999", "999999.123456789", 1.0000008765439783),
+            ("1000000", "0.000000003", 333333333333333.3),
+            ("1", "3", 0.3333333333333333),
+            ("1.000000001", "999999.999999999", 1.000000001000001e-06),
+            ("123456.789", "0.7", 176366.84142857144),
+            ("1.2", "0.1", 12.0),
+            ("999999.999999999", "0.000000001", 999999999999999.0),
+            ("1.000000007", "3.000000011", 0.33333333444444446),
+        ] {
+            assert_eq!(decimal(above).over(decimal(below)), Some(nearest), "{above} / {below}");
+        }
+    }
+
+    #[test]
+    fn products_that_could_not_be_written_are_refused() {
+        assert_eq!(decimal("0.5").times(decimal("2")), Some(Decimal::ONE));
+        assert_eq!(decimal("0.123456789").times(decimal("0.5")), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::time::Span;
 /// The numbers are exact at the instant of the operation and describe the state it left behind:
 /// a check of cost `remaining` would pass now, one of `remaining + 1` would not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decision {
     /// Whether it may pass. Always true for operations that do not ask.
     pub allowed: bool,

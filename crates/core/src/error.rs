@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// An operation would leave a debt that takes too long to drain, or a count too large to be exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,10 +10,12 @@ pub(crate) struct Overdrawn;
 
 /// Why an operation got no decision. Nothing was changed, unless the store cannot be reached: then
 /// it is not known.
-#[derive(Debug)]
+///
+/// Cheap to clone: one failure may have to be told to many who waited for the same call.
+#[derive(Debug, Clone)]
 pub struct StoreError {
     kind: Kind,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +23,7 @@ enum Kind {
     Overdrawn,
     NoClock,
     Malformed(&'static str),
+    Unanswered,
     Unavailable,
 }
 
@@ -43,10 +47,16 @@ impl StoreError {
         StoreError { kind: Kind::Malformed(what), source: None }
     }
 
+    /// Nobody has answered yet: what stands in a place for an answer before the store fills it.
+    #[must_use]
+    pub fn unanswered() -> StoreError {
+        StoreError { kind: Kind::Unanswered, source: None }
+    }
+
     /// The store could not be reached, or did not answer.
     #[must_use]
     pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
-        StoreError { kind: Kind::Unavailable, source: Some(source.into()) }
+        StoreError { kind: Kind::Unavailable, source: Some(Arc::from(source.into())) }
     }
 
     /// Whether the caller asked for too much debt. The key is denied as it is; asking again does
@@ -54,6 +64,12 @@ impl StoreError {
     #[must_use]
     pub fn is_overdrawn(&self) -> bool {
         self.kind == Kind::Overdrawn
+    }
+
+    /// Whether the operation itself made no sense, whatever the store.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        matches!(self.kind, Kind::Malformed(_) | Kind::NoClock)
     }
 
     /// Whether the store could not be reached, so that what to do is a matter of policy.
@@ -77,6 +93,7 @@ impl fmt::Display for StoreError {
             ),
             Kind::NoClock => f.write_str("this store has no clock: pass the time with the call"),
             Kind::Malformed(what) => write!(f, "malformed operation: {what}"),
+            Kind::Unanswered => f.write_str("the store has not answered"),
             Kind::Unavailable => f.write_str("the store is unavailable"),
         }
     }

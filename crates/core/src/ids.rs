@@ -13,7 +13,10 @@ use crate::time::Time;
 /// A scope is whatever the store uses to tell one key (policy and subjects) from another.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
+    /// None is empty.
     scopes: HashMap<Box<[u8]>, Answers>,
+    /// How many answers there are in all of them.
+    count: usize,
 }
 
 type Answers = HashMap<(Act, Box<[u8]>), Given>;
@@ -42,19 +45,25 @@ impl Remembered {
     ) {
         let given = Given { decision, until: now.after(REMEMBERED) };
         let answers = self.scopes.entry(scope.into()).or_default();
-        answers.insert((act, id.as_bytes().into()), given);
+        let known = answers.insert((act, id.as_bytes().into()), given).is_some();
+        self.count = self.count.saturating_add(usize::from(!known));
     }
 
     /// Forgets an id, whatever was done under it.
     pub(crate) fn forget(&mut self, scope: &[u8], id: Id<'_>) {
-        if let Some(answers) = self.scopes.get_mut(scope) {
-            answers.retain(|(_, known), _| **known != *id.as_bytes());
+        let Some(answers) = self.scopes.get_mut(scope) else { return };
+        let before = answers.len();
+        answers.retain(|(_, known), _| **known != *id.as_bytes());
+        self.count = self.count.saturating_sub(before.saturating_sub(answers.len()));
+        if answers.is_empty() {
+            self.scopes.remove(scope);
         }
     }
 
     /// Forgets all ids of a key.
     pub(crate) fn forget_all(&mut self, scope: &[u8]) {
-        self.scopes.remove(scope);
+        let forgotten = self.scopes.remove(scope).map_or(0, |answers| answers.len());
+        self.count = self.count.saturating_sub(forgotten);
     }
 
     /// Drops what is past.
@@ -63,9 +72,10 @@ impl Remembered {
             answers.retain(|_, given| now < given.until);
             !answers.is_empty()
         });
+        self.count = self.scopes.values().map(HashMap::len).sum();
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.scopes.values().map(HashMap::len).sum()
+        self.count
     }
 }

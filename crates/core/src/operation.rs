@@ -1,5 +1,7 @@
 //! One operation: limits that stand or fall together, whom they count, and what to do.
 
+use std::borrow::Cow;
+
 use crate::act::Act;
 use crate::limit::Limit;
 use crate::subject::{Id, Name, Subject};
@@ -31,7 +33,22 @@ pub struct Op<'a> {
     pub id: Option<Id<'a>>,
 }
 
-impl Op<'_> {
+impl<'a> Op<'a> {
+    /// What its leases and reservations are found under: the id, and where limits count different
+    /// subjects, whose it is. Two users may choose the same id, and share the state of `per all`.
+    pub(crate) fn handle(&self) -> Option<Cow<'a, [u8]>> {
+        let id = self.id?.as_bytes();
+        let first = self.items.first().map(|item| item.subject);
+        if self.items.iter().all(|item| Some(item.subject) == first) {
+            return Some(Cow::Borrowed(id));
+        }
+        let mut handle = id.to_vec();
+        for item in self.items {
+            item.subject.write_to(&mut handle);
+        }
+        Some(Cow::Owned(handle))
+    }
+
     /// What is wrong with the operation itself, whatever the store.
     pub(crate) fn flaw(&self) -> Option<&'static str> {
         if self.cost > MAX_COST {

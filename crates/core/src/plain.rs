@@ -11,7 +11,7 @@ use crate::operation::Op;
 use crate::policy::{Outcome, decide};
 use crate::rule::State;
 use crate::store::{Answered, Store};
-use crate::subject::Subject;
+use crate::subject::{Subject, write_part};
 use crate::time::{Span, Time};
 
 /// How long a state may outlive its reset: a clock that steps back by less finds it again.
@@ -54,10 +54,10 @@ impl PlainStore {
         keys.answer(op, now)
     }
 
-    /// How many states are kept.
+    /// How many entries are kept: states, places of states that were reset, and remembered ids.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).states.len()
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).entries()
     }
 
     /// Whether nothing is kept.
@@ -90,6 +90,9 @@ struct Keys {
     names: Vec<Vec<u8>>,
     /// At how many entries to sweep next.
     sweep_at: usize,
+    /// The earliest time since the last sweep. What has reset by then is past for everyone, though
+    /// one step of a trace may be far ahead of the others.
+    earliest: Option<Time>,
 }
 
 impl Keys {
@@ -147,23 +150,22 @@ impl Keys {
         outcome
     }
 
+    fn entries(&self) -> usize {
+        self.states.len().saturating_add(self.remembered.len())
+    }
+
     fn sweep(&mut self, now: Time) {
-        let entries = self.states.len().saturating_add(self.remembered.len());
-        if entries < self.sweep_at.max(SWEEP_FROM) {
+        let earliest = self.earliest.map_or(now, |earliest| earliest.min(now));
+        self.earliest = Some(earliest);
+        if self.entries() < self.sweep_at.max(SWEEP_FROM) {
             return;
         }
-        let counts = |state: &State| now < state.expires().after(SLACK);
+        let counts = |state: &State| earliest < state.expires().after(SLACK);
         self.states.retain(|_, state| state.as_ref().is_some_and(counts));
-        self.remembered.sweep(now);
-        self.sweep_at = self.states.len().saturating_add(self.remembered.len()).saturating_mul(2);
+        self.remembered.sweep(earliest);
+        self.sweep_at = self.entries().saturating_mul(2);
+        self.earliest = None;
     }
-}
-
-/// Appends a part with its length before it, so that no two lists of parts read alike.
-fn write_part(name: &mut Vec<u8>, part: &[u8]) {
-    let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
-    name.extend_from_slice(&length.to_le_bytes());
-    name.extend_from_slice(part);
 }
 
 /// What the state of one limit is kept under: policy, position and subject.
@@ -171,7 +173,7 @@ fn write_name(name: &mut Vec<u8>, op: &Op<'_>, position: usize, subject: Subject
     name.clear();
     name.extend_from_slice(&position.to_le_bytes());
     write_part(name, op.policy.as_str().as_bytes());
-    write_subject(name, subject);
+    subject.write_to(name);
 }
 
 /// What the ids of an operation are kept under: policy and all its subjects.
@@ -179,12 +181,7 @@ fn scope(op: &Op<'_>) -> Vec<u8> {
     let mut name = Vec::new();
     write_part(&mut name, op.policy.as_str().as_bytes());
     for item in op.items {
-        write_subject(&mut name, item.subject);
+        item.subject.write_to(&mut name);
     }
     name
-}
-
-fn write_subject(name: &mut Vec<u8>, subject: Subject<'_>) {
-    write_part(name, subject.kind.unwrap_or("").as_bytes());
-    write_part(name, subject.key.as_bytes());
 }

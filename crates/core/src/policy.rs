@@ -100,6 +100,7 @@ impl std::error::Error for NoKey {}
 
 /// A decision, and whether making it took or gave anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The answer.
     pub decision: Decision,
@@ -113,13 +114,14 @@ pub struct Outcome {
 /// What an id remembers is the store's part, since only it can keep it.
 ///
 /// # Errors
-/// If the debt would be too large. Then no state has changed.
-///
-/// # Panics
-/// Never. `states` holds one state for each item; a missing one counts as none and is not kept.
+/// If the debt would be too large, or there is not one state for each item. Then no state has
+/// changed.
 pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Outcome, StoreError> {
     if let Some(flaw) = op.flaw() {
         return Err(StoreError::malformed(flaw));
+    }
+    if op.items.len() != states.len() {
+        return Err(StoreError::malformed("not one state for each limit"));
     }
     let fits = |(item, state): (&Item<'_>, &Option<State>)| {
         item.limit.rule().fits(state.as_ref(), now, op.cost)
@@ -140,17 +142,20 @@ fn apply_all(
     now: Time,
     allowed: bool,
 ) -> Result<bool, Overdrawn> {
-    // Only these can fail, and one limit alone leaves its state as it was by itself.
-    let can_fail = !allowed || matches!(op.act, Act::Charge | Act::Settle);
+    let counts_denied = || op.items.iter().any(|item| item.limit.counts_denied());
+    let can_fail = matches!(op.act, Act::Charge | Act::Settle) || (!allowed && counts_denied());
+    // One limit alone leaves its state as it was by itself.
     let before = (can_fail && op.items.len() > 1).then(|| states.to_vec());
+    let handle = op.handle();
     let mut changed = false;
     for (item, state) in op.items.iter().zip(states.iter_mut()) {
         let order = Order {
             act: op.act,
             now,
             cost: op.cost,
-            id: op.id,
+            handle: handle.as_deref(),
             allowed,
+            can_fail,
             count_denied: item.limit.counts_denied(),
         };
         match item.limit.rule().apply(state, &order) {

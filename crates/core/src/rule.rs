@@ -33,12 +33,21 @@ pub(crate) use window::{Frame, Window};
 use crate::act::Act;
 use crate::decision::Answer;
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 
 /// The most that any counter or level may hold. Whole numbers up to here, and the sum of two, are
 /// exact in a double, which is what the Redis scripts count in.
 pub(crate) const MAX_COUNT: u64 = (1 << 52) - 1;
+
+/// What leases and reservations are found under: an id, and whose it is.
+pub(crate) type Handle<'a> = &'a [u8];
+
+/// Something that was taken earlier: when, and under which handle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken<'a> {
+    pub(crate) at: Time,
+    pub(crate) handle: Handle<'a>,
+}
 
 /// What a rule must be able to tell of its state, and do to it.
 ///
@@ -73,43 +82,43 @@ pub(crate) trait Counting {
         body: &mut Option<Self::Body>,
         now: Time,
         cost: u64,
-        id: Option<Id<'_>>,
+        handle: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn>;
 
     /// Gives back the newest cost.
     fn give(&self, body: &mut Option<Self::Body>, now: Time, cost: u64);
 
-    /// How much could still be given back of what was taken at `at`.
-    fn still(&self, body: &Self::Body, now: Time, at: Time, id: Id<'_>) -> u64;
+    /// How much could still be given back of what was taken earlier.
+    fn still(&self, body: &Self::Body, now: Time, taken: Taken<'_>) -> u64;
 
-    /// Gives back what was taken at `at`; at most as much as [`still`](Counting::still) says.
-    /// Answers whether that made a difference.
-    fn give_back(
-        &self,
-        body: &mut Option<Self::Body>,
-        now: Time,
-        cost: u64,
-        at: Time,
-        id: Id<'_>,
-    ) -> bool;
+    /// Gives back what was taken earlier; at most as much as [`still`](Counting::still) says.
+    /// Answers whether that made a difference. The newest will do where all water is alike.
+    fn give_back(&self, body: &mut Option<Self::Body>, now: Time, cost: u64, _: Taken<'_>) -> bool {
+        self.give(body, now, cost);
+        true
+    }
 
-    /// Adds a cost as if it had been taken at `at`, or stricter; whether that still counts.
+    /// Adds a cost as if it had been taken earlier, or stricter; whether that still counts.
+    ///
+    /// Taken now, unless a rule knows better. A bucket does not remember how long it has stood
+    /// empty since, and would have sunk no more had it held more, so that is as strict or stricter.
     fn take_late(
         &self,
         body: &mut Option<Self::Body>,
         now: Time,
         cost: u64,
-        at: Time,
-        id: Id<'_>,
-    ) -> Result<bool, Overdrawn>;
+        taken: Taken<'_>,
+    ) -> Result<bool, Overdrawn> {
+        self.take(body, now, cost, Some(taken.handle)).map(|()| true)
+    }
 
-    /// Ends what is held under the id; whether anything was.
-    fn release(&self, _body: &mut Option<Self::Body>, _now: Time, _id: Id<'_>) -> bool {
+    /// Ends what is held under the handle; whether anything was.
+    fn release(&self, _body: &mut Option<Self::Body>, _now: Time, _handle: Handle<'_>) -> bool {
         false
     }
 
-    /// Keeps alive what is held under the id; whether anything is.
-    fn renew(&self, _body: &mut Option<Self::Body>, _now: Time, _id: Id<'_>) -> bool {
+    /// Keeps alive what is held under the handle; whether anything is.
+    fn renew(&self, _body: &mut Option<Self::Body>, _now: Time, _handle: Handle<'_>) -> bool {
         false
     }
 }
@@ -243,8 +252,16 @@ impl Rule {
         state: &mut Option<State>,
         order: &Order<'_>,
     ) -> Result<bool, Overdrawn> {
-        each!(self, rule => apply(rule, state, order), unlimited => Ok(false))
+        each!(self, rule => apply(rule, state, order), unlimited => Ok(forget(state, order)))
     }
+}
+
+/// A limit that is switched off counts nothing, but a reset forgets what it counted before.
+fn forget(state: &mut Option<State>, order: &Order<'_>) -> bool {
+    if order.act == Act::Reset {
+        *state = None;
+    }
+    false
 }
 
 fn apply<R: Counting>(

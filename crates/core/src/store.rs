@@ -40,8 +40,8 @@ pub enum Answered<'a> {
 pub trait Store: Send + Sync {
     /// Answers each operation, in order.
     ///
-    /// `out` has one place for each operation; what stood there is overwritten. If it is shorter,
-    /// only so many operations are done.
+    /// `out` has one place for each operation; what stood there is overwritten
+    /// ([`StoreError::unanswered`] is made to stand there). Operations without a place are not done.
     fn apply<'a>(
         &'a self,
         ops: &'a [Op<'a>],

@@ -130,6 +130,21 @@ pub struct Subject<'a> {
     pub key: Key<'a>,
 }
 
+impl Subject<'_> {
+    /// Appends it to the name of something kept for it. No two subjects read alike.
+    pub(crate) fn write_to(self, name: &mut Vec<u8>) {
+        write_part(name, self.kind.unwrap_or("").as_bytes());
+        write_part(name, self.key.as_bytes());
+    }
+}
+
+/// Appends a part with its length before it, so that no two lists of parts read alike.
+pub(crate) fn write_part(name: &mut Vec<u8>, part: &[u8]) {
+    let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+    name.extend_from_slice(&length.to_le_bytes());
+    name.extend_from_slice(part);
+}
+
 impl<'a> From<Key<'a>> for Subject<'a> {
     fn from(key: Key<'a>) -> Subject<'a> {
         Subject { kind: None, key }

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// use tollgate_core::{Span, Time};
 ///
 /// let noon = Time::from_micros(1_700_000_000_000_000).unwrap();
-/// assert_eq!(noon.after(Span::from_micros(5)).since(noon), Span::from_micros(5));
+/// let later = noon.checked_add(Span::from_micros(5)).unwrap();
+/// assert_eq!(later.since(noon), Span::from_micros(5));
 /// assert_eq!(Time::from_micros(u64::MAX), None);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -44,9 +45,14 @@ impl Time {
         self.0
     }
 
-    /// The instant `span` later.
+    /// The instant `span` later; `None` beyond [`Time::MAX`].
     #[must_use]
-    pub const fn after(self, span: Span) -> Time {
+    pub const fn checked_add(self, span: Span) -> Option<Time> {
+        Time::from_micros(self.0.saturating_add(span.0))
+    }
+
+    /// The instant `span` later, which a state may hold but nobody can ask about.
+    pub(crate) const fn after(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 

@@ -1,7 +1,7 @@
 //! Integers wide enough that no product of a limit's numbers can overflow.
 //!
-//! By the bounds of a limit the largest is below 2^117. They saturate all the same, so that a
-//! mistake here could make an answer too strict, but could never wrap it into a generous one.
+//! By the bounds of a limit the largest is below 2^117, so nothing here ever saturates. The type
+//! does all the same, so that no mistake could make arithmetic panic or wrap around.
 
 use std::num::Saturating;
 

@@ -98,7 +98,10 @@ impl Suite<'_> {
         if !sure(key.ask(&limits, &reserved, life.start))?.allowed {
             return Ok(());
         }
-        sure(twin.ask(&limits, &step(Act::Charge, life.actual, None, 0), life.start))?;
+        // A debt that is too large is refused, and there is nothing to compare.
+        if twin.ask(&limits, &step(Act::Charge, life.actual, None, 0), life.start).is_err() {
+            return Ok(());
+        }
         let capacities = limits.iter().filter_map(Limit::capacity);
         let drips = limits.iter().filter_map(Limit::leak).map(|(_, drip, _)| drip);
         let lasting = capacities
@@ -124,7 +127,9 @@ impl Suite<'_> {
         if now.since(life.start).as_micros() >= REMEMBERED {
             return Ok(());
         }
-        sure(key.ask(&limits, &settle, now))?;
+        if key.ask(&limits, &settle, now).is_err() {
+            return Ok(());
+        }
         compare_later(&limits, (&key, &twin), now, compare)
     }
 }

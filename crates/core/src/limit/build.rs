@@ -26,7 +26,11 @@ pub(super) fn rule(spec: &Spec, factor: Decimal) -> LimitResult<Rule> {
     if !Decimal::from(MAX_FACTOR).is_at_least(factor) {
         return Err(bad_factor(factor));
     }
-    Scale(factor).rule(spec)
+    Scale(factor).rule(spec).map_err(|error| match Scale(Decimal::ONE).rule(spec) {
+        // As it was written it is right, so the factor is not.
+        Ok(_) => bad_factor(factor),
+        Err(_) => error,
+    })
 }
 
 /// What flows in how long, after the factor.

@@ -52,7 +52,8 @@ pub struct Zone(TimeZone);
 impl Zone {
     /// The zone of that name in the IANA database that is built in.
     pub(crate) fn named(name: &str) -> Option<Zone> {
-        TimeZone::get(name).ok().map(Zone)
+        let zone = TimeZone::get(name).ok()?;
+        (!zone.is_unknown() && zone.iana_name().is_some()).then_some(Zone(zone))
     }
 
     pub(crate) fn utc() -> Zone {

@@ -3,11 +3,10 @@
 //! What the laws say of every rule alike stands here once: the instant of a decision, that a
 //! denied check changes nothing, that the past is not given back, and how a reservation is settled.
 
-use super::{Counting, Kept};
+use super::{Counting, Handle, Kept, Taken};
 use crate::act::Act;
 use crate::decision::Answer;
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 
 /// How long an operation that took or gave something is remembered by its id.
@@ -56,17 +55,19 @@ pub(crate) struct Order<'a> {
     pub(crate) act: Act,
     pub(crate) now: Time,
     pub(crate) cost: u64,
-    pub(crate) id: Option<Id<'a>>,
+    pub(crate) handle: Option<Handle<'a>>,
     /// Whether all limits of the policy allowed it. True for what is never denied.
     pub(crate) allowed: bool,
     /// Whether this limit counts denied attempts too.
     pub(crate) count_denied: bool,
+    /// Whether it may be refused, so that the way back must be kept.
+    pub(crate) can_fail: bool,
 }
 
 /// An open reservation.
 #[derive(Debug, Clone)]
 struct Note {
-    id: Box<[u8]>,
+    handle: Box<[u8]>,
     /// When its cost was taken.
     at: Time,
     estimate: u64,
@@ -126,13 +127,13 @@ impl<B: Kept> Book<B> {
     }
 
     /// Makes ready for a change: what is past is set aside. Answers the instant of the decision,
-    /// and the book as it was should the change fail.
-    fn open<R: Counting<Body = B>>(&mut self, now: Time) -> (Time, Book<B>) {
+    /// and what [`restore`](Book::restore) needs should the change fail.
+    fn open<R: Counting<Body = B>>(&mut self, now: Time, can_fail: bool) -> (Time, Book<B>) {
         let (alive, at) = self.alive::<R>(now);
         let past = if alive.is_some() { None } else { self.body.take() };
-        let before = Book { body: past, notes: self.notes.clone() };
+        let notes = if can_fail { self.notes.clone() } else { Vec::new() };
         self.drop_past_notes(now);
-        (at, before)
+        (at, Book { body: past, notes })
     }
 
     fn drop_past_notes(&mut self, now: Time) {
@@ -166,15 +167,15 @@ impl<B: Kept> Book<B> {
         if order.cost == 0 || !(order.allowed || order.count_denied) {
             return Ok(false);
         }
-        let (at, before) = self.open::<R>(order.now);
+        let (at, before) = self.open::<R>(order.now, order.can_fail);
         self.hold_notes(rule, at);
-        if let Err(overdrawn) = rule.take(&mut self.body, at, order.cost, order.id) {
+        if let Err(overdrawn) = rule.take(&mut self.body, at, order.cost, order.handle) {
             self.restore(before);
             return Err(overdrawn);
         }
-        if let (Act::Reserve, true, Some(id)) = (order.act, order.allowed, order.id) {
-            self.notes.retain(|note| !note.is_of(id));
-            self.notes.push(Note::new(id, at, order));
+        if let (Act::Reserve, true, Some(handle)) = (order.act, order.allowed, order.handle) {
+            self.notes.retain(|note| !note.is_of(handle));
+            self.notes.push(Note::new(handle, at, order));
         }
         Ok(true)
     }
@@ -183,7 +184,7 @@ impl<B: Kept> Book<B> {
         if order.cost == 0 || self.alive::<R>(order.now).0.is_none() {
             return false;
         }
-        let (at, _) = self.open::<R>(order.now);
+        let (at, _) = self.open::<R>(order.now, false);
         self.hold_notes(rule, at);
         rule.give(&mut self.body, at, order.cost);
         self.hold_notes(rule, at);
@@ -202,14 +203,14 @@ impl<B: Kept> Book<B> {
         rule: &R,
         order: &Order<'_>,
     ) -> Result<bool, Overdrawn> {
-        let open =
-            |note: &Note| order.id.is_some_and(|id| note.is_of(id)) && order.now < note.until;
+        let Some(handle) = order.handle else { return Ok(false) };
+        let open = |note: &Note| note.is_of(handle) && order.now < note.until;
         let Some(place) = self.notes.iter().position(open) else {
             return Ok(false);
         };
         let note = self.notes.swap_remove(place);
         // A clock that was stepped back cannot have settled before it reserved.
-        let (at, before) = self.open::<R>(order.now.max(note.at));
+        let (at, before) = self.open::<R>(order.now.max(note.at), order.can_fail);
         self.hold_notes(rule, at);
         let settled = self.correct(rule, at, &note, order.cost);
         match settled {
@@ -231,24 +232,23 @@ impl<B: Kept> Book<B> {
         note: &Note,
         actual: u64,
     ) -> Result<bool, Overdrawn> {
-        let Some(id) = note.id() else { return Ok(false) };
         if actual > note.estimate {
             let more = actual.saturating_sub(note.estimate);
-            return rule.take_late(&mut self.body, at, more, note.at, id);
+            return rule.take_late(&mut self.body, at, more, note.taken());
         }
         let still = self.body().map_or(0, |body| note.still(rule, body, at));
         let less = note.estimate.saturating_sub(actual).min(note.left).min(still);
-        Ok(less > 0 && rule.give_back(&mut self.body, at, less, note.at, id))
+        Ok(less > 0 && rule.give_back(&mut self.body, at, less, note.taken()))
     }
 
-    /// Gives back what is held under the id, and forgets the id.
+    /// Gives back what is held under the handle, and forgets its reservation.
     fn release<R: Counting<Body = B>>(&mut self, rule: &R, order: &Order<'_>) -> bool {
-        let Some(id) = order.id else { return false };
-        self.notes.retain(|note| !note.is_of(id));
+        let Some(handle) = order.handle else { return false };
+        self.notes.retain(|note| !note.is_of(handle));
         if self.alive::<R>(order.now).0.is_none() {
             return false;
         }
-        let released = rule.release(&mut self.body, order.now, id);
+        let released = rule.release(&mut self.body, order.now, handle);
         if released {
             self.drop_past_notes(order.now);
             self.hold_notes(rule, order.now);
@@ -257,10 +257,10 @@ impl<B: Kept> Book<B> {
     }
 
     fn renew<R: Counting<Body = B>>(&mut self, rule: &R, order: &Order<'_>) -> bool {
-        let Some(id) = order.id.filter(|_| self.alive::<R>(order.now).0.is_some()) else {
+        let Some(handle) = order.handle.filter(|_| self.alive::<R>(order.now).0.is_some()) else {
             return false;
         };
-        let renewed = rule.renew(&mut self.body, order.now, id);
+        let renewed = rule.renew(&mut self.body, order.now, handle);
         if renewed {
             self.drop_past_notes(order.now);
         }
@@ -269,9 +269,9 @@ impl<B: Kept> Book<B> {
 }
 
 impl Note {
-    fn new(id: Id<'_>, at: Time, order: &Order<'_>) -> Note {
+    fn new(handle: Handle<'_>, at: Time, order: &Order<'_>) -> Note {
         Note {
-            id: id.as_bytes().into(),
+            handle: handle.into(),
             at,
             estimate: order.cost,
             left: order.cost,
@@ -279,15 +279,15 @@ impl Note {
         }
     }
 
-    fn id(&self) -> Option<Id<'_>> {
-        Id::new(&self.id).ok()
+    fn taken(&self) -> Taken<'_> {
+        Taken { at: self.at, handle: &self.handle }
     }
 
-    fn is_of(&self, id: Id<'_>) -> bool {
-        *self.id == *id.as_bytes()
+    fn is_of(&self, handle: Handle<'_>) -> bool {
+        *self.handle == *handle
     }
 
     fn still<R: Counting>(&self, rule: &R, body: &R::Body, at: Time) -> u64 {
-        self.id().map_or(0, |id| rule.still(body, at, self.at, id))
+        rule.still(body, at, self.taken())
     }
 }

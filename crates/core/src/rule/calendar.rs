@@ -29,15 +29,18 @@ impl Calendar {
         Calendar { unit, zone }
     }
 
-    /// The longest such a window can be.
+    /// The longest such a window can be: zones have been moved by up to a day.
     pub(crate) fn longest(&self) -> Span {
-        let hours = match self.unit {
-            CalendarUnit::Day => 25,
-            CalendarUnit::Week => 24 * 7 + 1,
-            CalendarUnit::Month => 24 * 31 + 1,
-            CalendarUnit::Year => 24 * 366,
+        let days = match self.unit {
+            CalendarUnit::Day => 1,
+            CalendarUnit::Week => 7,
+            CalendarUnit::Month => 31,
+            CalendarUnit::Year => 366,
         };
-        Span::from_micros(3_600_000_000).times(hours)
+        let moved = if self.zone == TimeZone::UTC { 0 } else { 1 };
+        Span::from_micros(86_400_000_000)
+            .times(days)
+            .plus(Span::from_micros(86_400_000_000).times(moved))
     }
 
     /// The bounds of the window that holds `now`.
@@ -47,7 +50,12 @@ impl Calendar {
         let stamp =
             i64::try_from(now.as_micros()).ok().and_then(|m| Timestamp::from_microsecond(m).ok());
         let date = stamp.unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.zone.clone()).date();
-        let first = self.unit.first_day(date);
+        let mut first = self.unit.first_day(date);
+        // Where clocks were set back over midnight the date is yesterday's once more, but the
+        // window of the new day has begun and goes on.
+        while self.begin(self.unit.next(first)) <= now && self.unit.next(first) > first {
+            first = self.unit.next(first);
+        }
         (self.begin(first), self.begin(self.unit.next(first)))
     }
 
@@ -95,6 +103,38 @@ mod tests {
         (said(start), said(end))
     }
 
+    /// The windows of every zone, around every change of its clocks, hold the instant they are
+    /// asked for and lie back to back.
+    #[test]
+    fn windows_hold_their_instant_and_follow_each_other_in_every_zone() {
+        let from: Timestamp = "1970-01-01T00:00:00Z".parse().unwrap();
+        let to: Timestamp = "2040-01-01T00:00:00Z".parse().unwrap();
+        for name in jiff::tz::db().available() {
+            let zone = TimeZone::get(name.as_str()).unwrap();
+            let changes = zone.following(from).map(|change| change.timestamp());
+            let changes: Vec<Timestamp> = changes.take_while(|change| *change < to).collect();
+            for unit in [CalendarUnit::Day, CalendarUnit::Week, CalendarUnit::Month] {
+                let calendar = Calendar::new(unit, zone.clone());
+                for change in &changes {
+                    for minutes in [-90, -31, -1, 0, 1, 29, 59, 61, 90, 1500] {
+                        let at = change.as_microsecond() + minutes * 60_000_000;
+                        let at = Time::at(u64::try_from(at).unwrap_or(0));
+                        let (start, end) = calendar.around(at);
+                        assert!(start <= at && at < end, "{} {unit:?} {at:?}", name.as_str());
+                        assert_eq!(
+                            calendar.around(end).0,
+                            end,
+                            "{} {unit:?} {at:?}",
+                            name.as_str()
+                        );
+                        let longest = calendar.longest();
+                        assert!(end.since(start) <= longest, "{} {unit:?} {at:?}", name.as_str());
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn windows_follow_the_calendar_of_the_zone() {
         use CalendarUnit::{Day, Month, Week, Year};
@@ -137,6 +177,14 @@ mod tests {
                 "2023-12-31T23:59:59.999999Z",
                 "2023-01-01T00:00:00Z",
                 "2024-01-01T00:00:00Z",
+            ),
+            // At one minute past midnight the clocks go back to 23:01: the new day goes on.
+            (
+                Day,
+                "America/St_Johns",
+                "2010-11-07T03:00:00Z",
+                "2010-11-07T02:30:00Z",
+                "2010-11-08T03:30:00Z",
             ),
             // The epoch is inside a week, a month and a year that began before time does.
             (Week, "UTC", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-05T00:00:00Z"),

@@ -8,9 +8,8 @@
 //!
 //! **What it costs.** Two numbers: the level, and when the last drop fell.
 
-use super::{Counting, MAX_COUNT};
+use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 use crate::wide::{floor_div, narrow, wide};
 
@@ -115,7 +114,7 @@ impl Counting for Drip {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        _: Option<Id<'_>>,
+        _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let empty = Body { level: 0, since: now, leak: self.leak };
         let sunk = body.as_ref().map_or(empty, |body| body.sunk(now).with_leak(self.leak, now));
@@ -135,24 +134,7 @@ impl Counting for Drip {
         });
     }
 
-    fn still(&self, body: &Body, now: Time, _: Time, _: Id<'_>) -> u64 {
+    fn still(&self, body: &Body, now: Time, _: Taken<'_>) -> u64 {
         body.sunk(now).level
-    }
-
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) -> bool {
-        self.give(body, now, cost);
-        true
-    }
-
-    /// Taken now, which is as strict or stricter, for the reason that holds for a flow.
-    fn take_late(
-        &self,
-        body: &mut Option<Body>,
-        now: Time,
-        cost: u64,
-        _: Time,
-        id: Id<'_>,
-    ) -> Result<bool, Overdrawn> {
-        self.take(body, now, cost, Some(id)).map(|()| true)
     }
 }

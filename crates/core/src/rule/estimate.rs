@@ -8,9 +8,8 @@
 //!
 //! **What it costs.** Two counters and the start of a window, whatever the limit.
 
-use super::{Counting, MAX_COUNT};
+use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 use crate::wide::{Wide, ceil_div, floor_div, narrow, wide};
 
@@ -128,7 +127,7 @@ impl Counting for Estimate {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        _: Option<Id<'_>>,
+        _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let mut next = match body.as_ref().map(|body| body.rolled(now)) {
             Some(body) if body.window == self.window => body,
@@ -153,21 +152,14 @@ impl Counting for Estimate {
         });
     }
 
-    fn still(&self, body: &Body, now: Time, at: Time, _: Id<'_>) -> u64 {
-        body.rolled(now).counter_of(at).map_or(0, |counter| *counter)
+    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+        body.rolled(now).counter_of(taken.at).map_or(0, |counter| *counter)
     }
 
-    fn give_back(
-        &self,
-        body: &mut Option<Body>,
-        now: Time,
-        cost: u64,
-        at: Time,
-        _: Id<'_>,
-    ) -> bool {
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         *body = body.take().and_then(|body| {
             let mut body = body.rolled(now);
-            if let Some(counter) = body.counter_of(at) {
+            if let Some(counter) = body.counter_of(taken.at) {
                 *counter = counter.saturating_sub(cost);
             }
             body.or_none()
@@ -180,11 +172,10 @@ impl Counting for Estimate {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        at: Time,
-        _: Id<'_>,
+        taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
         let mut next = body.as_ref().map_or_else(|| self.fresh(now), |body| body.rolled(now));
-        let Some(counter) = next.counter_of(at) else {
+        let Some(counter) = next.counter_of(taken.at) else {
             return Ok(false);
         };
         *counter = counter.saturating_add(cost);

@@ -9,9 +9,8 @@
 //! **What it costs.** One double and one instant. Doubles are used with `* / +` only and in one
 //! order, so that every store agrees to the last bit.
 
-use super::{Counting, MAX_COUNT};
+use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 
 /// How a level fades, and below what it is nothing.
@@ -178,7 +177,7 @@ impl Counting for Fade {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        _: Option<Id<'_>>,
+        _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let level = body.as_ref().map_or(0.0, |body| body.at(now)) + float(cost);
         self.fill(body, level, now)
@@ -190,21 +189,14 @@ impl Counting for Fade {
             .and_then(|body| body.fading.body((body.at(now) - float(cost)).max(0.0), now));
     }
 
-    fn still(&self, body: &Body, now: Time, at: Time, _: Id<'_>) -> u64 {
-        whole(body.at(now) * power(body.fading.decay, body.fading.steps(at, now)))
+    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+        whole(body.at(now) * power(body.fading.decay, body.fading.steps(taken.at, now)))
     }
 
-    fn give_back(
-        &self,
-        body: &mut Option<Body>,
-        now: Time,
-        cost: u64,
-        at: Time,
-        _: Id<'_>,
-    ) -> bool {
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         let Some(state) = body else { return false };
         let level = state.at(now);
-        let faded = float(cost) / power(state.fading.decay, state.fading.steps(at, now));
+        let faded = float(cost) / power(state.fading.decay, state.fading.steps(taken.at, now));
         // So long ago that it makes no difference to a double.
         if level - faded == level {
             return false;
@@ -218,10 +210,9 @@ impl Counting for Fade {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        at: Time,
-        _: Id<'_>,
+        taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let faded = float(cost) / power(self.fading.decay, self.fading.steps(at, now));
+        let faded = float(cost) / power(self.fading.decay, self.fading.steps(taken.at, now));
         let before = body.as_ref().map_or(0.0, |body| body.at(now));
         let level = before + faded;
         if level == before || level < self.fading.floor {

@@ -9,9 +9,8 @@
 //! **What it costs.** One number, the instant when the bucket will be empty. The time one unit
 //! takes to sink is a fraction, kept as one, so that nothing drifts.
 
-use super::{Counting, MAX_COUNT};
+use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 use crate::wide::{Wide, ceil_div, floor_div, gcd, mul_div_up, narrow, wide};
 
@@ -115,7 +114,7 @@ impl Counting for Flow {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        _: Option<Id<'_>>,
+        _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let used = body.as_ref().map_or(wide(0), |body| body.at_pace(self.pace, now));
         let left = used + self.pace.sinks_in(cost);
@@ -134,25 +133,7 @@ impl Counting for Flow {
         });
     }
 
-    fn still(&self, body: &Body, now: Time, _: Time, _: Id<'_>) -> u64 {
+    fn still(&self, body: &Body, now: Time, _: Taken<'_>) -> u64 {
         narrow(floor_div(body.left(now), wide(body.pace.ticks)))
-    }
-
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) -> bool {
-        self.give(body, now, cost);
-        true
-    }
-
-    /// Taken now: the bucket does not remember how long it stood empty since, and would have sunk
-    /// less had it held more, so this is as strict or stricter.
-    fn take_late(
-        &self,
-        body: &mut Option<Body>,
-        now: Time,
-        cost: u64,
-        _: Time,
-        id: Id<'_>,
-    ) -> Result<bool, Overdrawn> {
-        self.take(body, now, cost, Some(id)).map(|()| true)
     }
 }

@@ -8,9 +8,8 @@
 //!
 //! **What it costs.** One entry for each lease that is held.
 
-use super::{Counting, MAX_COUNT};
+use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 
 /// At most `capacity` leases, each for `ttl`.
@@ -22,8 +21,8 @@ pub(crate) struct Held {
 
 #[derive(Debug, Clone)]
 struct Lease {
-    /// Under which id it can be released; without one it ends by itself.
-    id: Option<Box<[u8]>>,
+    /// Under what it can be released; without one it ends by itself.
+    handle: Option<Box<[u8]>>,
     count: u64,
     ends: Time,
 }
@@ -41,7 +40,7 @@ impl Held {
         body: &mut Option<Body>,
         now: Time,
         count: u64,
-        id: Option<Id<'_>>,
+        handle: Option<Handle<'_>>,
         ends: Time,
     ) -> Result<(), Overdrawn> {
         let used = body.as_ref().map_or(0, |body| body.used(now));
@@ -50,14 +49,14 @@ impl Held {
         }
         let leases = &mut body.get_or_insert(Body(Vec::new())).0;
         leases.retain(|lease| now < lease.ends);
-        leases.push(Lease { id: id.map(|id| id.as_bytes().into()), count, ends });
+        leases.push(Lease { handle: handle.map(Into::into), count, ends });
         Ok(())
     }
 }
 
 impl Lease {
-    fn is_of(&self, id: Id<'_>) -> bool {
-        self.id.as_deref() == Some(id.as_bytes())
+    fn is_of(&self, handle: Handle<'_>) -> bool {
+        self.handle.as_deref() == Some(handle)
     }
 }
 
@@ -133,9 +132,9 @@ impl Counting for Held {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        id: Option<Id<'_>>,
+        handle: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
-        Held::lease(body, now, cost, id, now.after(self.ttl))
+        Held::lease(body, now, cost, handle, now.after(self.ttl))
     }
 
     fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
@@ -145,21 +144,14 @@ impl Counting for Held {
         tidy(body);
     }
 
-    fn still(&self, body: &Body, now: Time, _: Time, id: Id<'_>) -> u64 {
-        let its = body.alive(now).filter(|lease| lease.is_of(id));
+    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+        let its = body.alive(now).filter(|lease| lease.is_of(taken.handle));
         its.fold(0, |sum, lease| sum.saturating_add(lease.count))
     }
 
-    fn give_back(
-        &self,
-        body: &mut Option<Body>,
-        now: Time,
-        cost: u64,
-        _: Time,
-        id: Id<'_>,
-    ) -> bool {
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         if let Some(body) = body {
-            body.end(now, cost, |lease| lease.is_of(id));
+            body.end(now, cost, |lease| lease.is_of(taken.handle));
         }
         tidy(body);
         true
@@ -171,10 +163,9 @@ impl Counting for Held {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        at: Time,
-        id: Id<'_>,
+        taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let its = |lease: &&mut Lease| now < lease.ends && lease.is_of(id);
+        let its = |lease: &&mut Lease| now < lease.ends && lease.is_of(taken.handle);
         let used = body.as_ref().map_or(0, |body| body.used(now));
         let lease = body.as_mut().and_then(|body| body.0.iter_mut().rev().find(its));
         match lease {
@@ -186,31 +177,33 @@ impl Counting for Held {
                 }
                 Ok(true)
             }
-            None if now < at.after(self.ttl) => {
-                Held::lease(body, now, cost, Some(id), at.after(self.ttl)).map(|()| true)
+            None if now < taken.at.after(self.ttl) => {
+                Held::lease(body, now, cost, Some(taken.handle), taken.at.after(self.ttl))
+                    .map(|()| true)
             }
             None => Ok(false),
         }
     }
 
-    fn release(&self, body: &mut Option<Body>, now: Time, id: Id<'_>) -> bool {
-        let held = body.as_ref().is_some_and(|body| self.still(body, now, now, id) > 0);
+    fn release(&self, body: &mut Option<Body>, now: Time, handle: Handle<'_>) -> bool {
+        let taken = Taken { at: now, handle };
+        let held = body.as_ref().is_some_and(|body| self.still(body, now, taken) > 0);
         if held {
-            self.give_back(body, now, u64::MAX, now, id);
+            self.give_back(body, now, u64::MAX, taken);
         }
         held
     }
 
     /// Never sooner than it would have ended: a clock stepped back must not shorten a lease.
-    fn renew(&self, body: &mut Option<Body>, now: Time, id: Id<'_>) -> bool {
+    fn renew(&self, body: &mut Option<Body>, now: Time, handle: Handle<'_>) -> bool {
         let Some(Body(leases)) = body else { return false };
         let ends = now.after(self.ttl);
-        let renewed = |lease: &Lease| lease.is_of(id) && now < lease.ends && lease.ends < ends;
+        let renewed = |lease: &Lease| lease.is_of(handle) && now < lease.ends && lease.ends < ends;
         if !leases.iter().any(renewed) {
             return false;
         }
         leases.retain(|lease| now < lease.ends);
-        for lease in leases.iter_mut().filter(|lease| lease.is_of(id)) {
+        for lease in leases.iter_mut().filter(|lease| lease.is_of(handle)) {
             lease.ends = lease.ends.max(ends);
         }
         true

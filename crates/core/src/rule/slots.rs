@@ -12,9 +12,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Counting, MAX_COUNT};
+use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 
 /// How time is cut: the width of a slot, and how long one counts from its start.
@@ -158,7 +157,7 @@ impl Counting for Slots {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        _: Option<Id<'_>>,
+        _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let used = body.as_ref().map_or(0, |body| body.used(now));
         let total = used.saturating_add(cost);
@@ -188,22 +187,15 @@ impl Counting for Slots {
         }
     }
 
-    fn still(&self, body: &Body, now: Time, at: Time, _: Id<'_>) -> u64 {
-        let slot = body.place_of(at).and_then(|place| body.slots.get(place));
+    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+        let slot = body.place_of(taken.at).and_then(|place| body.slots.get(place));
         slot.filter(|slot| now < body.ends(slot)).map_or(0, |slot| slot.count)
     }
 
-    fn give_back(
-        &self,
-        body: &mut Option<Body>,
-        now: Time,
-        cost: u64,
-        at: Time,
-        _: Id<'_>,
-    ) -> bool {
+    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         let Some(state) = body else { return false };
         state.drop_past(now);
-        if let Some(place) = state.place_of(at) {
+        if let Some(place) = state.place_of(taken.at) {
             state.remove(place, cost);
         }
         if state.slots.is_empty() {
@@ -217,10 +209,9 @@ impl Counting for Slots {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        at: Time,
-        id: Id<'_>,
+        taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let start = at.floor_to(self.cut.width);
+        let start = taken.at.floor_to(self.cut.width);
         if start.after(self.cut.life) <= now {
             return Ok(false);
         }
@@ -233,8 +224,8 @@ impl Counting for Slots {
                 state.add(start, cost);
                 Ok(true)
             }
-            None => self.take(body, at, cost, Some(id)).map(|()| true),
-            Some(_) => self.take(body, now, cost, Some(id)).map(|()| true),
+            None => self.take(body, taken.at, cost, Some(taken.handle)).map(|()| true),
+            Some(_) => self.take(body, now, cost, Some(taken.handle)).map(|()| true),
         }
     }
 }

@@ -8,9 +8,8 @@
 //!
 //! **What it costs.** One counter and the bounds of its window.
 
-use super::{Calendar, Counting, MAX_COUNT};
+use super::{Calendar, Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::subject::Id;
 use crate::time::{Span, Time};
 
 /// How windows are laid.
@@ -104,7 +103,7 @@ impl Counting for Window {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        _: Option<Id<'_>>,
+        _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let (start, end) = self.around(now, body.as_ref());
         let count = body.as_ref().map_or(0, |body| body.count).saturating_add(cost);
@@ -122,13 +121,8 @@ impl Counting for Window {
         });
     }
 
-    fn still(&self, body: &Body, _: Time, at: Time, _: Id<'_>) -> u64 {
-        if body.contains(at) { body.count } else { 0 }
-    }
-
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, _: Time, _: Id<'_>) -> bool {
-        self.give(body, now, cost);
-        true
+    fn still(&self, body: &Body, _: Time, taken: Taken<'_>) -> u64 {
+        if body.contains(taken.at) { body.count } else { 0 }
     }
 
     fn take_late(
@@ -136,19 +130,18 @@ impl Counting for Window {
         body: &mut Option<Body>,
         now: Time,
         cost: u64,
-        at: Time,
-        id: Id<'_>,
+        taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
         let counts = match &self.frame {
-            Frame::Request(length) => now < at.after(*length),
-            Frame::Aligned(_) | Frame::Calendar(_) => self.around(now, None).0 <= at,
+            Frame::Request(length) => now < taken.at.after(*length),
+            Frame::Aligned(_) | Frame::Calendar(_) => self.around(now, None).0 <= taken.at,
         };
         if !counts {
             return Ok(false);
         }
         // A request window that was closed since opens again when it did.
         let opens =
-            if matches!(self.frame, Frame::Request(_)) && body.is_none() { at } else { now };
-        self.take(body, opens, cost, Some(id)).map(|()| true)
+            if matches!(self.frame, Frame::Request(_)) && body.is_none() { taken.at } else { now };
+        self.take(body, opens, cost, Some(taken.handle)).map(|()| true)
     }
 }
