@@ -8,7 +8,7 @@ mod explain;
 mod simulate;
 mod validate;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use args::{Args, Command};
@@ -40,8 +40,9 @@ fn run(command: Command) -> anyhow::Result<Answer> {
         Command::Explain(args) => explain::run(&args).map(|()| Answer::Yes),
         Command::Validate(args) => validate::run(&args),
         Command::Completions { shell } => {
-            let mut command = Args::command();
-            clap_complete::generate(shell, &mut command, "tollgate", &mut io::stdout());
+            let (mut command, mut script) = (Args::command(), Vec::new());
+            clap_complete::generate(shell, &mut command, "tollgate", &mut script);
+            io::stdout().write_all(&script)?;
             Ok(Answer::Yes)
         }
     }

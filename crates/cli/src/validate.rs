@@ -1,6 +1,7 @@
 //! `tollgate validate`: every mistake in a file of limits, at once and with its place.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -11,6 +12,9 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Answer;
 use crate::args::Validate;
+
+/// The longest file that is read; limits for a whole company are far shorter.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The tables of a config file.
 const TABLES: [&str; 5] = ["server", "store", "policy", "rule", "lists"];
@@ -33,8 +37,7 @@ struct Findings {
 
 pub(crate) fn run(args: &Validate) -> anyhow::Result<Answer> {
     let name = args.file.display();
-    let text =
-        std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
+    let text = read(&args.file).with_context(|| format!("cannot read {name}"))?;
     let toml = args.file.extension().is_some_and(|ending| ending == "toml");
     let mut found = Findings::default();
     if toml {
@@ -47,6 +50,16 @@ pub(crate) fn run(args: &Validate) -> anyhow::Result<Answer> {
     }
     found.mistakes.sort_by_key(|mistake| mistake.at);
     report(&found, &args.file, &text, args.json)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = File::open(path)?;
+    if file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_FILE_BYTES {
+        let what = format!("it is longer than {MAX_FILE_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(text)
 }
 
 fn report(found: &Findings, file: &Path, text: &str, json: bool) -> anyhow::Result<Answer> {
@@ -67,7 +80,7 @@ fn report(found: &Findings, file: &Path, text: &str, json: bool) -> anyhow::Resu
         |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     if found.mistakes.is_empty() {
         let limits = plural(found.limits, "limit");
-        eprintln!("{}: {limits}, all right", file.display());
+        eprintln!("{}: {limits} checked, no mistake", file.display());
         return Ok(Answer::Yes);
     }
     eprintln!("{}: {}", file.display(), plural(found.mistakes.len(), "mistake"));
@@ -163,6 +176,9 @@ impl Findings {
             self.mistake(value.span().start, format!("{word} is not a list; expected [\"…\"]"));
             return;
         };
+        if lines.is_empty() && word == "limits" {
+            self.mistake(value.span().start, "limits is empty, so that everything would pass");
+        }
         for line in lines.iter() {
             let Range { start, .. } = line.span();
             match line.get_ref() {

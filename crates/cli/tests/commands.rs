@@ -187,6 +187,14 @@ fn every_bad_flag_ends_with_2_and_prints_nothing() {
 }
 
 #[test]
+fn a_key_cannot_steer_the_terminal() {
+    let hostile = "{\"t_ms\":0,\"key\":\"a\\nb\\u001b[31m\"}";
+    let ran = run(&["simulate", "--limit", "gcra 1/s"], hostile);
+    assert!(ran.out.contains("a\\u{a}b\\u{1b}[31m"), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'));
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let trace: String = (0..200_000).map(|n| format!("{{\"t_ms\":{n}}}\n")).collect();
     let trace = file(".jsonl", &trace);
@@ -195,15 +203,18 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         "set -o pipefail; {binary} simulate --json --limit 'gcra 1/s' --trace {} | head -n 1",
         trace.path().display()
     );
-    let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert!(output.stderr.is_empty());
+    let gone = format!("set -o pipefail; (sleep 0.2; {binary} completions zsh) | true");
+    for script in [script, gone] {
+        let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{script}");
+        assert!(output.stderr.is_empty(), "{script}");
+    }
 }
 
 #[test]
 fn explain_says_what_a_limit_means() {
     let table = [
-        ("gcra 30/min burst 16", "30 drain evenly in every 1min, one every 2s"),
+        ("gcra 30/min burst 16", "drains evenly, 30 in every 1min, one every 2s"),
         ("gcra 30/min burst 16", "most in any 1min 45"),
         ("token-bucket 100/10s whole", "100 leak out at once every 10s"),
         ("leaky-bucket size 10", "A bucket that holds 10"),
@@ -215,6 +226,7 @@ fn explain_says_what_a_limit_means() {
         ("sliding-counters 5/h resolution 10m", "slots of 10min"),
         ("sliding-window 100/min", "by estimate"),
         ("ar1 max 10 decay 2 resolution 1s", "divided by 2"),
+        ("ar1 max 1.2 decay 2 resolution 1s factor 0.1", "A level of at most 12."),
         ("concurrency 20 ttl 30s", "At most 20 held at once"),
         ("unlimited", "Everything passes. Nothing is counted."),
         ("gcra 1/s factor 0", "Everything passes."),
@@ -266,12 +278,17 @@ fn validate_says_when_all_is_right() {
     let limits = file(".txt", "gcra 1/s\nunlimited\n");
     let ran = run(&["validate", limits.path().to_str().unwrap()], "");
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
-    assert!(ran.err.contains("2 limits, all right"), "{}", ran.err);
+    assert!(ran.err.contains("2 limits checked, no mistake"), "{}", ran.err);
 
     let empty = file(".txt", "# nothing\n");
     let ran = run(&["validate", empty.path().to_str().unwrap()], "");
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("there is no limit in this file"), "{}", ran.out);
+
+    let nothing = file(".toml", "[policy.a]\nlimits = []\n");
+    let ran = run(&["validate", nothing.path().to_str().unwrap()], "");
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains(":2:10: limits is empty"), "{}", ran.out);
 
     let broken = file(".toml", "[policy.a\nlimits = [\n");
     let ran = run(&["validate", broken.path().to_str().unwrap()], "");

@@ -113,6 +113,15 @@ impl Limit {
         build::rate(&self.spec, self.factor, &self.rule)
     }
 
+    /// The greatest level of `ar1`, after the factor, which need not be whole; `None` for others.
+    #[must_use]
+    pub fn max_level(&self) -> Option<f64> {
+        match &self.rule {
+            Rule::Fade(fade) => Some(fade.max()),
+            _ => None,
+        }
+    }
+
     /// Size, drip and interval of a leaking bucket, after the factor; `None` for other rules.
     #[must_use]
     pub fn leak(&self) -> Option<(u64, u64, Span)> {

@@ -90,9 +90,7 @@ struct Keys {
     names: Vec<Vec<u8>>,
     /// At how many entries to sweep next.
     sweep_at: usize,
-    /// The earliest time since the last sweep. What has reset by then is past for everyone, though
-    /// one step of a trace may be far ahead of the others.
-    earliest: Option<Time>,
+    recent: Recent,
 }
 
 impl Keys {
@@ -155,16 +153,39 @@ impl Keys {
     }
 
     fn sweep(&mut self, now: Time) {
-        let earliest = self.earliest.map_or(now, |earliest| earliest.min(now));
-        self.earliest = Some(earliest);
+        self.recent.saw(now);
         if self.entries() < self.sweep_at.max(SWEEP_FROM) {
             return;
         }
+        let earliest = self.recent.earliest();
         let counts = |state: &State| earliest < state.expires().after(SLACK);
         self.states.retain(|_, state| state.as_ref().is_some_and(counts));
         self.remembered.sweep(earliest);
         self.sweep_at = self.entries().saturating_mul(2);
-        self.earliest = None;
+    }
+}
+
+/// The earliest of the last times: what has reset by then is past for everyone, though one step of
+/// a trace may be far ahead of the others.
+#[derive(Debug, Default)]
+struct Recent {
+    seen: usize,
+    earliest: Option<Time>,
+    /// The same of the times before, so that there are always enough to judge by.
+    before: Option<Time>,
+}
+
+impl Recent {
+    fn saw(&mut self, now: Time) {
+        if self.seen >= SWEEP_FROM / 4 {
+            (self.seen, self.before, self.earliest) = (0, self.earliest, None);
+        }
+        self.seen = self.seen.saturating_add(1);
+        self.earliest = Some(self.earliest.map_or(now, |earliest| earliest.min(now)));
+    }
+
+    fn earliest(&self) -> Time {
+        [self.earliest, self.before].into_iter().flatten().min().unwrap_or(Time::EPOCH)
     }
 }
 

@@ -235,3 +235,39 @@ fn each_limit_counts_its_own_subject() {
     let missing = policy.items(|_| None).unwrap_err();
     assert_eq!(missing.to_string(), "a limit counts per user, but no user is given");
 }
+
+/// Two users may choose the same id, and share the state of `per all`.
+#[test]
+fn an_id_belongs_to_its_subjects() {
+    let lines = ["concurrency 5 ttl 30s per user", "concurrency 2 ttl 30s per all"];
+    let policy = Policy::parse(Name::default(), lines).unwrap();
+    let store = PlainStore::default();
+    let ask = |user: &str, act: Act| {
+        let items = policy.items(|_| Key::new(user.as_bytes()).ok()).unwrap();
+        let id = Id::new(b"1").ok();
+        let op = Op { policy: policy.name(), items: &items, act, cost: 1, id };
+        store.answer(&op, Time::from_micros(NOON).unwrap()).unwrap().remaining
+    };
+    assert_eq!(ask("ann", Act::Check), Some(1));
+    assert_eq!(ask("bob", Act::Check), Some(0));
+    assert_eq!(ask("ann", Act::Release), Some(1), "bob still holds his");
+    assert_eq!(ask("bob", Act::Release), Some(2));
+}
+
+#[test]
+fn decide_wants_one_state_for_each_limit() {
+    let (limit, name) = (limit("gcra 1/s burst 1"), Name::default());
+    let subject = Subject::from(Key::new(b"key").unwrap());
+    let items = [Item { limit: &limit, subject }];
+    let op = Op { policy: &name, items: &items, act: Act::Check, cost: 1, id: None };
+    let error = tollgate_core::decide(&op, &mut [], Time::EPOCH).unwrap_err();
+    assert!(error.is_malformed(), "{error}");
+}
+
+#[test]
+fn a_limit_that_is_switched_off_can_still_be_reset() {
+    let key = Asker::new();
+    key.ask(&[limit("gcra 1/h burst 1")], Act::Check, 1, NOON);
+    key.ask(&[limit("gcra 1/h burst 1 factor 0")], Act::Reset, 1, NOON);
+    assert_eq!(key.ask(&[limit("gcra 1/h burst 1")], Act::Peek, 1, NOON).remaining, Some(1));
+}

@@ -55,9 +55,9 @@ impl Explanation {
             Spec::SlidingCounters { .. } => (times(2), times(3), true),
             // Even what came in a lump weighs something until its window is over.
             Spec::SlidingWindow { .. } => (times(2) - 1, times(3) - 1, true),
-            Spec::Ar1 { max, decay, .. } => {
-                let max = (max.to_f64() / self.limit.factor().to_f64()).max(1.0);
-                (capacity, capacity + after_a_full_step(max, decay.to_f64()), false)
+            Spec::Ar1 { decay, .. } => {
+                let after = after_a_full_step(self.limit.max_level()?, decay.to_f64());
+                (capacity, capacity + after, false)
             }
             _ => {
                 let (one, two) = self.drained(length)?;
@@ -101,8 +101,8 @@ impl Explanation {
                  once every {every}, counted from when the bucket was last empty."
             ),
             (Spec::Gcra { .. } | Spec::TokenBucket { .. }, Some((count, period)), _) => format!(
-                "A bucket that holds {capacity}. Each request pours its cost in; {count} drain \
-                 evenly in every {period}{}.",
+                "A bucket that holds {capacity}. Each request pours its cost in; what is in it \
+                 drains evenly, {count} in every {period}{}.",
                 pace(count, period)
             ),
             (Spec::FixedWindow { period, zone, .. }, ..) => match period {
@@ -129,9 +129,10 @@ impl Explanation {
                 "At most {capacity} in any {period}, by estimate: what came in the last window is \
                  taken to have come evenly, and weighs less the longer it is past."
             ),
-            (Spec::Ar1 { max, decay, resolution }, ..) => format!(
-                "A level of at most {max}. Each request adds its cost; every {resolution} the \
-                 level is divided by {decay}."
+            (Spec::Ar1 { decay, resolution, .. }, ..) => format!(
+                "A level of at most {}. Each request adds its cost; every {resolution} the level \
+                 is divided by {decay}.",
+                self.limit.max_level().unwrap_or_default()
             ),
             (Spec::Concurrency { ttl, .. }, ..) => format!(
                 "At most {capacity} held at once. Each is held until it is released, or for {ttl} \
@@ -164,8 +165,12 @@ impl Explanation {
         if let Some(most) = self.throughput() {
             write_throughput(f, &most)?;
         }
-        if let Some(drain) = self.limit.drain() {
-            writeln!(f, "  {:<25}{drain}", "a full key is new after")?;
+        match (self.limit.spec(), self.limit.drain()) {
+            (Spec::FixedWindow { period: Period::Calendar(_), .. }, _) => {
+                writeln!(f, "  {:<25}the window's end", "a full key is new after")?;
+            }
+            (_, Some(drain)) => writeln!(f, "  {:<25}{drain}", "a full key is new after")?,
+            (_, None) => {}
         }
         if let Some((least, most)) = self.limit.state_bytes() {
             let range =
@@ -212,7 +217,7 @@ fn slots(spec: &Spec, edge: Edge) -> String {
     let width = resolution.unwrap_or(Span::from_micros((rate.period.as_micros() / 60).max(1)));
     let edge = match edge {
         Edge::Strict => "is kept until all of it is past",
-        Edge::Lenient => "may be forgotten up to that early",
+        Edge::Lenient => "may be forgotten that much early",
     };
     format!("Requests are counted in slots of {width}; the slot at the edge {edge}.")
 }

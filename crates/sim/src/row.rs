@@ -25,7 +25,7 @@ impl fmt::Display for Answer<'_> {
         };
         let keys: Vec<String> =
             step.keys.iter().map(|(kind, key)| format!("{kind}={key}")).collect();
-        let key = if keys.is_empty() { step.key.to_string() } else { keys.join(" ") };
+        let key = if keys.is_empty() { shown(&step.key) } else { shown(&keys.join(" ")) };
         let left = decision.remaining.map_or("∞".to_owned(), |left| left.to_string());
         let wait = decision.retry_after.map_or("never".to_owned(), said);
         write!(f, "{:>14}  {key:<16}  {:<7} {:>5}  ", Millis::from(step.at), step.act, step.cost)?;
@@ -36,6 +36,22 @@ impl fmt::Display for Answer<'_> {
             false => write!(f, "{reset:<11}  {FAINT}{}{FAINT:#}", self.bound_by),
         }
     }
+}
+
+/// A text from outside, without what could steer a terminal.
+pub(crate) fn shown(text: &str) -> String {
+    let hostile = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if hostile(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+        shown
+    })
 }
 
 /// A wait; nothing is a dash, since most rows have none.

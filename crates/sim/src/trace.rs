@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tollgate_core::{Act, Id, Key, MAX_COST, Time, nearest};
 
 use crate::millis::exact;
+use crate::row::shown;
 
 /// The fields of a step.
 const FIELDS: [&str; 6] = ["t_ms", "key", "keys", "cost", "op", "id"];
@@ -134,7 +135,8 @@ fn said(value: Option<&RawValue>) -> Option<&RawValue> {
 }
 
 fn bad(field: &str, value: &str, accepted: &str) -> StepError {
-    StepError(format!("{field} {} is not accepted; expected {accepted}", shortened(value)))
+    let value = shown(&shortened(value));
+    StepError(format!("{field} {value} is not accepted; expected {accepted}"))
 }
 
 /// Enough of a value to find it by.

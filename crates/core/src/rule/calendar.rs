@@ -29,7 +29,8 @@ impl Calendar {
         Calendar { unit, zone }
     }
 
-    /// The longest such a window can be: zones have been moved by up to a day.
+    /// The longest such a window can be: since 1970 no zone has set its clocks back by more than
+    /// seven hours.
     pub(crate) fn longest(&self) -> Span {
         let days = match self.unit {
             CalendarUnit::Day => 1,
@@ -37,10 +38,9 @@ impl Calendar {
             CalendarUnit::Month => 31,
             CalendarUnit::Year => 366,
         };
-        let moved = if self.zone == TimeZone::UTC { 0 } else { 1 };
-        Span::from_micros(86_400_000_000)
-            .times(days)
-            .plus(Span::from_micros(86_400_000_000).times(moved))
+        let set_back = if self.zone == TimeZone::UTC { 0 } else { 7 };
+        let hour = Span::from_micros(3_600_000_000);
+        hour.times(24).times(days).plus(hour.times(set_back))
     }
 
     /// The bounds of the window that holds `now`.

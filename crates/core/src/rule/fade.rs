@@ -89,6 +89,10 @@ impl Fade {
         Fade { max, fading: Fading { decay, resolution, floor: max / 1e6 } }
     }
 
+    pub(crate) fn max(&self) -> f64 {
+        self.max
+    }
+
     fn fits(&self, level: f64, cost: u64) -> bool {
         level + float(cost) <= self.max
     }
