@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use crate::act::Act;
 use crate::decision::Decision;
-use crate::rule::REMEMBERED;
 use crate::subject::Id;
 use crate::time::Time;
 
@@ -28,7 +27,7 @@ struct Given {
 }
 
 impl Remembered {
-    /// What the same operation was answered, if that is less than a minute ago.
+    /// What the same operation was answered, if that is still remembered.
     pub(crate) fn answer(&self, scope: &[u8], act: Act, id: Id<'_>, now: Time) -> Option<Decision> {
         let answers = self.scopes.get(scope)?;
         let given = answers.get(&(act, id.as_bytes().into()))?;
@@ -41,9 +40,9 @@ impl Remembered {
         act: Act,
         id: Id<'_>,
         decision: Decision,
-        now: Time,
+        until: Time,
     ) {
-        let given = Given { decision, until: now.after(REMEMBERED) };
+        let given = Given { decision, until };
         let answers = self.scopes.entry(scope.into()).or_default();
         let known = answers.insert((act, id.as_bytes().into()), given).is_some();
         self.count = self.count.saturating_add(usize::from(!known));

@@ -101,24 +101,20 @@ impl Keys {
             return Ok(given);
         }
         let outcome = self.decide(op, now)?;
-        self.note(op, &scope, outcome.decision, outcome.changed, now);
+        self.note(op, &scope, outcome);
+        self.sweep(now);
         Ok(outcome.decision)
     }
 
-    fn note(&mut self, op: &Op<'_>, scope: &[u8], decision: Decision, changed: bool, now: Time) {
+    fn note(&mut self, op: &Op<'_>, scope: &[u8], outcome: Outcome) {
         match (op.act, op.id) {
             (Act::Reset, _) => self.remembered.forget_all(scope),
             (Act::Release, Some(id)) => self.remembered.forget(scope, id),
             _ => {}
         }
-        if let Some(id) = op.id
-            && changed
-            && decision.allowed
-            && op.act.is_remembered()
-        {
-            self.remembered.remember(scope, op.act, id, decision, now);
+        if let (Some(id), Some(until)) = (op.id, outcome.remember_until) {
+            self.remembered.remember(scope, op.act, id, outcome.decision, until);
         }
-        self.sweep(now);
     }
 
     fn decide(&mut self, op: &Op<'_>, now: Time) -> Result<Outcome, StoreError> {

@@ -9,7 +9,7 @@ use crate::limit::Limit;
 use crate::operation::{Item, Op};
 use crate::rule::{Order, State};
 use crate::subject::{Key, Name, Subject};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A named, ordered list of limits.
 ///
@@ -98,14 +98,19 @@ impl fmt::Display for NoKey {
 
 impl std::error::Error for NoKey {}
 
-/// A decision, and whether making it took or gave anything.
+/// How long an operation that took or gave something is remembered by its id.
+const REMEMBERED: Span = Span::from_micros(60_000_000);
+
+/// A decision, and how long it is to be remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
     /// The answer.
     pub decision: Decision,
-    /// Whether any count was changed, so that the operation is worth remembering.
-    pub changed: bool,
+    /// Until when the same operation with the same id is answered with it; `None` if it changed no
+    /// count, was denied, or is meant to be repeated. A lease is remembered no longer than it lasts:
+    /// once it has ended, whoever says to hold it must ask again.
+    pub remember_until: Option<Time>,
 }
 
 /// Decides one operation over the states of its limits, in their order, and changes them.
@@ -132,7 +137,15 @@ pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Ou
     for (item, state) in op.items.iter().zip(states.iter()) {
         verdict.hear(item.limit.rule().answer(state.as_ref(), now, op.cost));
     }
-    Ok(Outcome { decision: verdict.decision(), changed })
+    let remember = changed && allowed && op.act.is_remembered();
+    let remember_until = remember.then(|| now.after(remembered(op)));
+    Ok(Outcome { decision: verdict.decision(), remember_until })
+}
+
+fn remembered(op: &Op<'_>) -> Span {
+    let takes = matches!(op.act, Act::Check | Act::Reserve | Act::Charge);
+    let leases = op.items.iter().filter_map(|item| item.limit.rule().ttl()).filter(|_| takes);
+    leases.fold(REMEMBERED, Span::min)
 }
 
 /// Tells every limit what to do. If one cannot, all are as they were.

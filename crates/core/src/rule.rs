@@ -19,7 +19,7 @@ mod held;
 mod slots;
 mod window;
 
-pub(crate) use book::{Book, Order, REMEMBERED};
+pub(crate) use book::{Book, Order};
 use book::{answer, fits};
 pub(crate) use calendar::{Calendar, CalendarUnit};
 pub(crate) use drip::Drip;
@@ -42,9 +42,10 @@ pub(crate) const MAX_COUNT: u64 = (1 << 52) - 1;
 /// What leases and reservations are found under: an id, and whose it is.
 pub(crate) type Handle<'a> = &'a [u8];
 
-/// Something that was taken earlier: when, and under which handle.
+/// Something that was taken earlier: how much, when, and under which handle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken<'a> {
+    pub(crate) cost: u64,
     pub(crate) at: Time,
     pub(crate) handle: Handle<'a>,
 }
@@ -90,6 +91,12 @@ pub(crate) trait Counting {
 
     /// How much could still be given back of what was taken earlier.
     fn still(&self, body: &Self::Body, now: Time, taken: Taken<'_>) -> u64;
+
+    /// By how much less there would have been of what `other` was taken from, had `taken` been less
+    /// by `cost`. All of it, where all water is alike.
+    fn lessens(&self, cost: u64, _taken: Taken<'_>, _other: Taken<'_>) -> u64 {
+        cost
+    }
 
     /// Gives back what was taken earlier; at most as much as [`still`](Counting::still) says.
     /// Answers whether that made a difference. The newest will do where all water is alike.
@@ -217,6 +224,11 @@ impl Rule {
     /// How long a full key takes to reset, at most.
     pub(crate) fn drain(&self) -> Option<Span> {
         each!(self, rule => Some(rule.drain()), unlimited => None)
+    }
+
+    /// How long a lease lasts, if that is what it gives.
+    pub(crate) fn ttl(&self) -> Option<Span> {
+        if let Rule::Held(held) = self { Some(held.drain()) } else { None }
     }
 
     /// The least and the most bytes of numbers that one used key needs.

@@ -1,6 +1,7 @@
 //! The plain store under the contract: the laws, one test each so that they run side by side.
 //!
-//! `TOLLGATE_CASES` sets how many random cases each law gets, for each algorithm.
+//! `TOLLGATE_CASES` sets how many random cases each law gets, for each algorithm, and
+//! `TOLLGATE_SEED` which.
 
 use tollgate_core::PlainStore;
 use tollgate_core::contract::Suite;
@@ -8,15 +9,16 @@ use tollgate_core::contract::Suite;
 /// Random cases in an ordinary run.
 const CASES: u32 = 256;
 
-fn cases() -> u32 {
-    std::env::var("TOLLGATE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
+fn setting<T: std::str::FromStr>(name: &str, default: T) -> T {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 macro_rules! hold {
     ($($law:ident)*) => {
         $(#[test]
         fn $law() {
-            Suite::new(&PlainStore::default()).cases(cases()).$law();
+            let (cases, seed) = (setting("TOLLGATE_CASES", CASES), setting("TOLLGATE_SEED", 1));
+            Suite::new(&PlainStore::default()).cases(cases).seed(seed).$law();
         })*
     };
 }
@@ -24,6 +26,7 @@ macro_rules! hold {
 hold! {
     law_1_deny_is_free
     law_1_count_denied_counts_every_attempt
+    law_1_count_denied_counts_what_others_denied
     law_2_all_or_nothing
     law_3_remaining_is_exact
     law_4_retry_after_is_enough_and_no_more
@@ -34,6 +37,9 @@ hold! {
     settling_is_never_more_generous
     settling_is_exact_over_other_cost
     ids_make_a_retry_safe
+    settle_and_reset_are_done_once
     release_and_reset_forget_ids
+    a_batch_is_its_operations_in_order
+    no_key_sees_another
     known_answers
 }

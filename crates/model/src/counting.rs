@@ -25,12 +25,31 @@ pub(crate) struct Event {
 /// The ways to change counts. `at` is the instant for which a reservation was taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
-    Take { cost: u64, id: Option<Id> },
-    Refund { cost: u64 },
-    GiveBack { cost: u64, at: u64, id: Id },
-    TakeLate { cost: u64, at: u64, id: Id },
-    Release { id: Id },
-    Renew { id: Id },
+    Take {
+        cost: u64,
+        id: Option<Id>,
+    },
+    Refund {
+        cost: u64,
+    },
+    GiveBack {
+        cost: u64,
+        at: u64,
+        id: Id,
+    },
+    /// `first` is what the reservation itself took.
+    TakeLate {
+        cost: u64,
+        first: u64,
+        at: u64,
+        id: Id,
+    },
+    Release {
+        id: Id,
+    },
+    Renew {
+        id: Id,
+    },
 }
 
 impl Change {

@@ -17,6 +17,20 @@ struct Counted {
     slot: u64,
 }
 
+/// `decay` to the power of `slots`, by the loop of the definition.
+pub(crate) fn power(decay: f64, mut slots: u64) -> f64 {
+    let mut power = 1.0;
+    let mut base = decay;
+    while slots > 0 {
+        if slots % 2 == 1 {
+            power *= base;
+        }
+        base *= base;
+        slots /= 2;
+    }
+    power
+}
+
 impl Fade {
     pub fn new(max: f64, decay: f64, resolution: u64) -> Fade {
         Fade { max, decay, resolution, last: None }
@@ -26,20 +40,6 @@ impl Fade {
         t / self.resolution
     }
 
-    /// `decay` to the power of `slots`, by the loop of the definition.
-    fn power(&self, mut slots: u64) -> f64 {
-        let mut power = 1.0;
-        let mut base = self.decay;
-        while slots > 0 {
-            if slots % 2 == 1 {
-                power *= base;
-            }
-            base *= base;
-            slots /= 2;
-        }
-        power
-    }
-
     /// A count too small to matter is none, so that there is a time to reset.
     fn or_none(&self, count: f64) -> f64 {
         if count < self.max / 1e6 { 0.0 } else { count }
@@ -47,21 +47,25 @@ impl Fade {
 
     fn count(&self, t: u64) -> f64 {
         self.last.map_or(0.0, |last| {
-            let faded = last.count / self.power(self.slot_of(t) - last.slot);
+            let faded = last.count / power(self.decay, self.slot_of(t) - last.slot);
             self.or_none(faded)
         })
     }
 
     /// How much something counted at `at` has shrunk by `t`.
     fn shrunk(&self, at: u64, t: u64) -> f64 {
-        self.power(self.slot_of(t) - self.slot_of(at))
+        power(self.decay, self.slot_of(t) - self.slot_of(at))
     }
 
     fn after(&self, before: f64, event: &Event) -> f64 {
         match event.change {
             Change::Take { cost, .. } => before + cost as f64,
             Change::Refund { cost } => (before - cost as f64).max(0.0),
-            Change::TakeLate { cost, at, .. } => before + cost as f64 / self.shrunk(at, event.when),
+            // With this on top, what the reservation took would not have shrunk to nothing.
+            Change::TakeLate { cost, first, at, .. } => {
+                let late = if before == 0.0 { cost + first } else { cost };
+                before + late as f64 / self.shrunk(at, event.when)
+            }
             Change::GiveBack { cost, at, .. } => {
                 (before - cost as f64 / self.shrunk(at, event.when)).max(0.0)
             }

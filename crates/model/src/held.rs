@@ -32,7 +32,7 @@ impl Held {
     fn change(&self, leases: &mut Vec<Lease>, event: &Event) -> bool {
         match event.change {
             Change::Take { cost, id } => take(leases, id, cost, event.when + self.ttl),
-            Change::TakeLate { cost, at, id } => {
+            Change::TakeLate { cost, at, id, .. } => {
                 let ends = at + self.ttl;
                 grow(leases, id, cost) || event.when < ends && take(leases, Some(id), cost, ends)
             }

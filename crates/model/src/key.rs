@@ -2,8 +2,11 @@
 
 use crate::counting::{Change, Id, capacity};
 use crate::law::{Verdict, verdict};
-use crate::ledger::{Ledger, REMEMBERED, Written};
+use crate::ledger::{Ledger, Written};
 use crate::{Answer, Limit, Operation, Rule, Step, TooMuch};
+
+/// How long ids are kept.
+const REMEMBERED: u64 = 60_000_000;
 
 /// One key of one policy, fresh at first.
 pub struct Key {
@@ -19,7 +22,7 @@ pub struct Key {
 struct Memory {
     op: Operation,
     id: Id,
-    t: u64,
+    until: u64,
     answer: Answer,
 }
 
@@ -66,9 +69,7 @@ impl Key {
     }
 
     fn recall(&self, step: &Step, id: Option<Id>) -> Option<&Memory> {
-        self.remembered
-            .iter()
-            .find(|it| it.op == step.op && Some(it.id) == id && step.t < it.t + REMEMBERED)
+        self.remembered.iter().find(|it| it.op == step.op && Some(it.id) == id && step.t < it.until)
     }
 
     fn remember(&mut self, step: &Step, id: Option<Id>, answer: &Answer) {
@@ -77,7 +78,18 @@ impl Key {
             return;
         };
         self.remembered.retain(|it| !(it.op == step.op && it.id == id));
-        self.remembered.push(Memory { op: step.op, id, t: step.t, answer: answer.clone() });
+        let until = step.t + self.remembered_for(step.op);
+        self.remembered.push(Memory { op: step.op, id, until, answer: answer.clone() });
+    }
+
+    /// A lease is remembered no longer than it lasts.
+    fn remembered_for(&self, op: Operation) -> u64 {
+        let takes = [Operation::Check, Operation::Reserve, Operation::Charge].contains(&op);
+        let ttls = self.limits.iter().filter_map(|limit| match limit.rule {
+            Rule::Held { ttl, .. } if takes => Some(ttl),
+            _ => None,
+        });
+        ttls.fold(REMEMBERED, u64::min)
     }
 
     fn all_fit(&self, step: &Step) -> bool {

@@ -1,14 +1,15 @@
 //! What one limit of a key has seen: its events, and the reservations not yet settled.
 
 use crate::counting::{Change, Counting, Event, Id, fresh};
+use crate::fade::power;
 use crate::law::deciding_instant;
 use crate::{Rule, TooMuch};
 
 /// The longest a debt may take to drain.
 const LONGEST_DEBT: u64 = 1 << 51;
 
-/// How long ids and reservations are kept.
-pub(crate) const REMEMBERED: u64 = 60_000_000;
+/// How long a reservation can be settled.
+const RESERVED: u64 = 3_600_000_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
@@ -23,8 +24,9 @@ struct Note {
     /// The instant it was taken for.
     at: u64,
     estimate: u64,
-    /// What can be given back without being more generous than if less had been taken at first.
-    left: u64,
+    /// The least there ever was, since, of what it was taken from: no more can be given back
+    /// without being more generous than if less had been taken at first.
+    least: u64,
     until: u64,
 }
 
@@ -88,7 +90,7 @@ impl Ledger {
     /// What is no longer counted cannot be given back later either.
     fn tighten(&mut self, counting: &dyn Counting, when: u64) {
         for note in &mut self.notes {
-            note.left = note.left.min(counting.still(when, note.at, note.id));
+            note.least = note.least.min(counting.still(when, note.at, note.id));
         }
     }
 
@@ -97,15 +99,13 @@ impl Ledger {
         let at = deciding_instant(self.replay(rule).as_ref(), t);
         let take = Change::Take { cost: estimate, id: Some(id) };
         let mut written = self.with_at(rule, t, at, take)?;
-        if written.changed {
+        // Nothing can be reserved too, and settled with more.
+        if written.changed || estimate == 0 {
             written.ledger.forget(id);
-            written.ledger.notes.push(Note {
-                id,
-                at,
-                estimate,
-                left: estimate,
-                until: t + REMEMBERED,
-            });
+            let counting = written.ledger.replay(rule);
+            let least = if counting.empty(at) { 0 } else { counting.still(at, at, id) };
+            let until = t + RESERVED;
+            written.ledger.notes.push(Note { id, at, estimate, least, until });
         }
         Ok(written)
     }
@@ -126,7 +126,31 @@ impl Ledger {
         let change = correction(&note, actual, still);
         let mut written = self.with_at(rule, t, when, change)?;
         written.ledger.forget(id);
+        written.ledger.lessen(rule, &note, actual);
         Ok(written)
+    }
+
+    /// Had this one been right at first, there would have been less for the others.
+    fn lessen(&mut self, rule: &Rule, settled: &Note, actual: u64) {
+        let less = settled.estimate.saturating_sub(actual);
+        for note in &mut self.notes {
+            note.least = note.least.saturating_sub(shared(rule, less, settled.at, note.at));
+        }
+    }
+}
+
+/// How much of a cost taken for one instant was in the same pool as what was taken for another.
+fn shared(rule: &Rule, cost: u64, at: u64, other: u64) -> u64 {
+    let same = |length: u64| if at / length == other / length { cost } else { 0 };
+    match *rule {
+        Rule::Slots { resolution, .. } => same(resolution),
+        Rule::Estimate { window, .. } => same(window),
+        Rule::Fade { decay, resolution, .. } => {
+            let steps = (at / resolution).saturating_sub(other / resolution);
+            (cost as f64 * power(decay, steps)).ceil() as u64
+        }
+        Rule::Held { .. } => 0,
+        _ => cost,
     }
 }
 
@@ -137,12 +161,12 @@ fn too_much(rule: &Rule, counting: &dyn Counting, when: u64) -> bool {
 }
 
 fn correction(note: &Note, actual: u64, still: u64) -> Change {
-    let Note { id, at, estimate, left, .. } = *note;
+    let Note { id, at, estimate, least, .. } = *note;
     if actual > estimate {
         let cost = actual - estimate;
-        Change::TakeLate { cost, at, id }
+        Change::TakeLate { cost, first: estimate, at, id }
     } else {
-        let cost = (estimate - actual).min(left).min(still);
+        let cost = (estimate - actual).min(least).min(still);
         Change::GiveBack { cost, at, id }
     }
 }

@@ -141,6 +141,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Settle),
         1 => Just(Act::Release),
         1 => Just(Act::Renew),
+        1 => Just(Act::Reset),
     ]
 }
 
@@ -178,8 +179,16 @@ pub fn steps(capacity: u64, variants: usize) -> impl Strategy<Value = Vec<Step>>
     proptest::collection::vec(step, 1..25)
 }
 
-/// When a case begins: near the epoch, and in our days.
+/// When a case begins: near the epoch, in our days, around a change of clocks, and near the end of
+/// time.
 pub(super) fn start() -> impl Strategy<Value = Time> {
-    let micros = prop_oneof![0_u64..1_000_000, 1_700_000_000_000_000_u64..1_800_000_000_000_000];
+    const SUMMER_TIME_BEGINS: u64 = 1_711_846_800_000_000;
+    let last = Time::MAX.as_micros();
+    let micros = prop_oneof![
+        3 => 0_u64..1_000_000,
+        3 => 1_700_000_000_000_000_u64..1_800_000_000_000_000,
+        1 => SUMMER_TIME_BEGINS.saturating_sub(1)..SUMMER_TIME_BEGINS.saturating_add(2),
+        1 => last.saturating_sub(1_000_000_000)..=last,
+    ];
     micros.prop_map(|micros| Time::from_micros(micros).unwrap_or(Time::EPOCH))
 }

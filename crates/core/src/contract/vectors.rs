@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::Suite;
 use super::generate::Step;
-use super::{Suite, sure};
 use crate::{Act, Decision, Limit, Span, Time};
 
 const TRACES: &str = include_str!("vectors/traces.jsonl");
@@ -12,35 +12,29 @@ impl Suite<'_> {
     /// Every trace of `vectors/traces.jsonl`; waits may differ by one tick.
     pub fn known_answers(&self) {
         for line in TRACES.lines() {
-            let case: Value = serde_json::from_str(line).unwrap_or_default();
-            let wrong = self.replay(&case);
-            assert!(wrong.is_none(), "{}: {}", case["id"], wrong.unwrap_or_default());
+            let case: Value = serde_json::from_str(line).expect("a line of JSON");
+            if let Err(wrong) = self.replay(&case) {
+                panic!("{}: {wrong}", case["id"]);
+            }
         }
     }
 
-    /// What is wrong with the answers to one trace.
-    fn replay(&self, case: &Value) -> Option<String> {
-        let lines = case["limits"].as_array()?.iter().filter_map(Value::as_str);
-        let limits: Result<Vec<Limit>, _> = lines.map(str::parse).collect();
-        let limits = limits.map_err(|error| error.to_string());
-        let limits = match limits {
-            Ok(limits) => limits,
-            Err(error) => return Some(error),
-        };
+    fn replay(&self, case: &Value) -> Result<(), String> {
+        let lines = case["limits"].as_array().ok_or("no limits")?.iter();
+        let limits = lines.map(|line| line.as_str().unwrap_or_default().parse::<Limit>());
+        let limits = limits.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let key = self.key();
-        for step in case["steps"].as_array()? {
-            let act = Act::named(step["op"].as_str()?)?;
-            let at = Time::from_micros(micros(&step["t_ms"])?)?;
-            let answer = sure(key.ask(&limits, &Step::new(act, step["cost"].as_u64()?), at));
-            let wrong = match answer {
-                Ok(decision) => differs(&decision, &step["expect"]),
-                Err(error) => Some(error.to_string()),
-            };
-            if let Some(wrong) = wrong {
-                return Some(format!("{step}: {wrong}"));
+        for step in case["steps"].as_array().ok_or("no steps")? {
+            let act = step["op"].as_str().and_then(Act::named).ok_or("no op")?;
+            let at = micros(&step["t_ms"]).and_then(Time::from_micros).ok_or("no t_ms")?;
+            let cost = step["cost"].as_u64().ok_or("no cost")?;
+            let answer = key.ask(&limits, &Step::new(act, cost), at);
+            let decision = answer.map_err(|error| error.to_string())?;
+            if !agrees(&decision, &step["expect"]) {
+                return Err(format!("{step}: answered {decision:?}"));
             }
         }
-        None
+        Ok(())
     }
 }
 
@@ -54,7 +48,7 @@ fn micros(ms: &Value) -> Option<u64> {
     ms.as_f64().map(|ms| (ms * 1000.0).round() as u64)
 }
 
-fn differs(decision: &Decision, expect: &Value) -> Option<String> {
+fn agrees(decision: &Decision, expect: &Value) -> bool {
     let near = |got: Option<Span>, field: &str| {
         let got = got.map(Span::as_micros);
         let Some(want) = expect.get(field).map(micros) else { return true };
@@ -62,10 +56,9 @@ fn differs(decision: &Decision, expect: &Value) -> Option<String> {
     };
     let count = |got: Option<u64>, field: &str| expect.get(field).is_none_or(|v| v.as_u64() == got);
     let allowed = expect["allowed"].as_bool().unwrap_or(decision.allowed);
-    let right = allowed == decision.allowed
+    allowed == decision.allowed
         && count(decision.limit, "limit")
         && count(decision.remaining, "remaining")
         && near(decision.retry_after, "retry_after_ms")
-        && near(Some(decision.reset_after), "reset_after_ms");
-    (!right).then(|| format!("answered {decision:?}"))
+        && near(Some(decision.reset_after), "reset_after_ms")
 }

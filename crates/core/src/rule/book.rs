@@ -9,8 +9,9 @@ use crate::decision::Answer;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 
-/// How long an operation that took or gave something is remembered by its id.
-pub(crate) const REMEMBERED: Span = Span::from_micros(60_000_000);
+/// How long a reservation can be settled. It is a debt of memory, so it has an end; the answer of a
+/// model or a download is over by then.
+pub(crate) const RESERVED: Span = Span::from_micros(3_600_000_000);
 
 /// The body if it still counts, and the instant at which the decision is made.
 fn alive<R: Counting>(body: Option<&R::Body>, now: Time) -> (Option<&R::Body>, Time) {
@@ -71,9 +72,10 @@ struct Note {
     /// When its cost was taken.
     at: Time,
     estimate: u64,
-    /// What could still be given back without being more generous than if less had been reserved:
-    /// water that has drained meanwhile, or that a refund has given back, is no longer there.
-    left: u64,
+    /// The least there was, ever since, of what it was taken from. More than that cannot be given
+    /// back without being more generous than if less had been reserved: water that has drained
+    /// meanwhile, or that a refund has given back, is no longer there.
+    least: u64,
     /// When it is forgotten; then it stands as charged.
     until: Time,
 }
@@ -155,7 +157,7 @@ impl<B: Kept> Book<B> {
         let body = self.body.as_ref();
         for note in &mut self.notes {
             let still = body.map_or(0, |body| note.still(rule, body, at));
-            note.left = note.left.min(still);
+            note.least = note.least.min(still);
         }
     }
 
@@ -164,7 +166,11 @@ impl<B: Kept> Book<B> {
         rule: &R,
         order: &Order<'_>,
     ) -> Result<bool, Overdrawn> {
-        if order.cost == 0 || !(order.allowed || order.count_denied) {
+        if !(order.allowed || order.count_denied) {
+            return Ok(false);
+        }
+        if order.cost == 0 {
+            self.reserve(rule, self.alive::<R>(order.now).1, order);
             return Ok(false);
         }
         let (at, before) = self.open::<R>(order.now, order.can_fail);
@@ -173,11 +179,18 @@ impl<B: Kept> Book<B> {
             self.restore(before);
             return Err(overdrawn);
         }
+        self.reserve(rule, at, order);
+        Ok(true)
+    }
+
+    /// Notes what was reserved, also if that is nothing: it may be settled with more.
+    fn reserve<R: Counting<Body = B>>(&mut self, rule: &R, at: Time, order: &Order<'_>) {
         if let (Act::Reserve, true, Some(handle)) = (order.act, order.allowed, order.handle) {
             self.notes.retain(|note| !note.is_of(handle));
-            self.notes.push(Note::new(handle, at, order));
+            let mut note = Note::new(handle, at, order);
+            note.least = self.body().map_or(0, |body| note.still(rule, body, at));
+            self.notes.push(note);
         }
-        Ok(true)
     }
 
     fn refund<R: Counting<Body = B>>(&mut self, rule: &R, order: &Order<'_>) -> bool {
@@ -219,9 +232,22 @@ impl<B: Kept> Book<B> {
             Err(Overdrawn) => {
                 self.restore(before);
                 self.notes.push(note);
+                return settled;
             }
         }
+        self.lessen_notes(rule, &note, order.cost);
         settled
+    }
+
+    /// Holds the other reservations to what there would have been, had this one been right.
+    ///
+    /// Otherwise several of them could each give back the same water, which has drained but once.
+    fn lessen_notes<R: Counting<Body = B>>(&mut self, rule: &R, settled: &Note, actual: u64) {
+        let less = settled.estimate.saturating_sub(actual);
+        for note in &mut self.notes {
+            let less = rule.lessens(less, settled.taken(), note.taken());
+            note.least = note.least.saturating_sub(less);
+        }
     }
 
     /// Takes what was reserved too little, or gives back what was too much.
@@ -237,7 +263,7 @@ impl<B: Kept> Book<B> {
             return rule.take_late(&mut self.body, at, more, note.taken());
         }
         let still = self.body().map_or(0, |body| note.still(rule, body, at));
-        let less = note.estimate.saturating_sub(actual).min(note.left).min(still);
+        let less = note.estimate.saturating_sub(actual).min(note.least).min(still);
         Ok(less > 0 && rule.give_back(&mut self.body, at, less, note.taken()))
     }
 
@@ -274,13 +300,13 @@ impl Note {
             handle: handle.into(),
             at,
             estimate: order.cost,
-            left: order.cost,
-            until: order.now.after(REMEMBERED),
+            least: 0,
+            until: order.now.after(RESERVED),
         }
     }
 
     fn taken(&self) -> Taken<'_> {
-        Taken { at: self.at, handle: &self.handle }
+        Taken { cost: self.estimate, at: self.at, handle: &self.handle }
     }
 
     fn is_of(&self, handle: Handle<'_>) -> bool {

@@ -156,6 +156,11 @@ impl Counting for Estimate {
         body.rolled(now).counter_of(taken.at).map_or(0, |counter| *counter)
     }
 
+    fn lessens(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
+        let window = |taken: Taken<'_>| taken.at.floor_to(self.window);
+        if window(taken) == window(other) { cost } else { 0 }
+    }
+
     fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         *body = body.take().and_then(|body| {
             let mut body = body.rolled(now);

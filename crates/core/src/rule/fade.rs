@@ -197,6 +197,12 @@ impl Counting for Fade {
         whole(body.at(now) * power(body.fading.decay, body.fading.steps(taken.at, now)))
     }
 
+    /// What was taken later has faded less: it would have to have been more back then.
+    fn lessens(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
+        let steps = self.fading.steps(other.at, taken.at);
+        whole((float(cost) * power(self.fading.decay, steps)).ceil())
+    }
+
     fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         let Some(state) = body else { return false };
         let level = state.at(now);
@@ -216,7 +222,9 @@ impl Counting for Fade {
         cost: u64,
         taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let faded = float(cost) / power(self.fading.decay, self.fading.steps(taken.at, now));
+        // What was taken first may have faded below the floor by itself, but not with this on top.
+        let late = if body.is_some() { cost } else { cost.saturating_add(taken.cost) };
+        let faded = float(late) / power(self.fading.decay, self.fading.steps(taken.at, now));
         let before = body.as_ref().map_or(0.0, |body| body.at(now));
         let level = before + faded;
         if level == before || level < self.fading.floor {

@@ -149,6 +149,11 @@ impl Counting for Held {
         its.fold(0, |sum, lease| sum.saturating_add(lease.count))
     }
 
+    /// Each has leases of its own.
+    fn lessens(&self, _: u64, _: Taken<'_>, _: Taken<'_>) -> u64 {
+        0
+    }
+
     fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         if let Some(body) = body {
             body.end(now, cost, |lease| lease.is_of(taken.handle));
@@ -186,7 +191,7 @@ impl Counting for Held {
     }
 
     fn release(&self, body: &mut Option<Body>, now: Time, handle: Handle<'_>) -> bool {
-        let taken = Taken { at: now, handle };
+        let taken = Taken { cost: 0, at: now, handle };
         let held = body.as_ref().is_some_and(|body| self.still(body, now, taken) > 0);
         if held {
             self.give_back(body, now, u64::MAX, taken);

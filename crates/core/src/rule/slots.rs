@@ -192,6 +192,11 @@ impl Counting for Slots {
         slot.filter(|slot| now < body.ends(slot)).map_or(0, |slot| slot.count)
     }
 
+    fn lessens(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
+        let slot = |taken: Taken<'_>| taken.at.floor_to(self.cut.width);
+        if slot(taken) == slot(other) { cost } else { 0 }
+    }
+
     fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         let Some(state) = body else { return false };
         state.drop_past(now);
