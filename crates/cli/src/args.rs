@@ -75,9 +75,9 @@ Examples:
   tollgate explain 'gcra 30/min burst 16'
   tollgate explain 'fixed-window 1000/day tz Europe/Amsterdam per user'")]
 pub(crate) struct Explain {
-    /// A limit line, such as 'sliding-window 100/min'
-    #[arg(value_name = "LINE")]
-    pub(crate) limit: Limit,
+    /// A limit line, such as 'sliding-window 100/min'; quotes may be left out
+    #[arg(value_name = "LINE", required = true)]
+    pub(crate) words: Vec<String>,
 }
 
 /// Check the limits in a file and report every mistake

@@ -7,7 +7,7 @@ use tollgate_sim::Explanation;
 use crate::args::Explain;
 
 pub(crate) fn run(args: &Explain) -> anyhow::Result<()> {
-    let explanation = Explanation::new(args.limit.clone());
+    let explanation = Explanation::new(args.words.join(" ").parse()?);
     write!(anstream::stdout(), "{explanation}")?;
     Ok(())
 }

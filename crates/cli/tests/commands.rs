@@ -81,7 +81,7 @@ fn simulate_for_people_has_rows_and_a_sum() {
 
 /// A step that is refused: the line that is wrong, and what the message must say.
 const BAD_STEPS: [(&str, &str); 35] = [
-    ("x", "not a step: expected value at column 1"),
+    ("x", "not a step: expected value at column 1; expected a JSON object such as"),
     ("[]", "expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}"),
     ("{}", "t_ms is missing; expected milliseconds since the epoch"),
     ("{\"t_ms\":0", "not a step: EOF while parsing an object"),
@@ -121,7 +121,10 @@ const BAD_STEPS: [(&str, &str); 35] = [
     ("{\"t_ms\":0,\"key\":\"\"}", "key is empty; expected 1 to 1024 bytes"),
     ("{\"t_ms\":0,\"key\":[]}", "key [] is not accepted"),
     ("{\"t_ms\":0,\"keys\":[]}", "keys [] is not accepted; expected an object of keys"),
-    ("{\"t_ms\":0,\"op\":\"charge\",\"cost\":4294967295}", "the debt would be too large"),
+    (
+        "{\"t_ms\":0,\"op\":\"charge\",\"cost\":4294967295}",
+        "charge of cost 4294967295 is refused: the debt would be too large",
+    ),
 ];
 
 #[test]
@@ -216,10 +219,10 @@ fn explain_says_what_a_limit_means() {
     let table = [
         ("gcra 30/min burst 16", "drains evenly, 30 in every 1min, one every 2s"),
         ("gcra 30/min burst 16", "most in any 1min 45"),
-        ("token-bucket 100/10s whole", "100 leak out at once every 10s"),
+        ("token-bucket 100/10s whole", "a drop of 100 leaks out every 10s"),
         ("leaky-bucket size 10", "A bucket that holds 10"),
-        ("legacy max 10 duration 5s min-interval 1s", "2 leak out at once every 1s"),
-        ("fixed-window 5/min", "across two 10, maybe within an instant"),
+        ("legacy max 10 duration 5s min-interval 1s", "a drop of 2 leaks out every 1s"),
+        ("fixed-window 5/min", "across two windows 10, maybe within an instant"),
         ("fixed-window 5/month tz Asia/Tokyo", "in each calendar month, in the zone Asia/Tokyo"),
         ("request-window 5/min", "opens with the first request"),
         ("sliding-log 5/min", "memory for each key 16 to 80 bytes"),
@@ -241,6 +244,12 @@ fn explain_says_what_a_limit_means() {
         assert!(flat.contains(says), "{line}: {}", ran.out);
         assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
     }
+}
+
+#[test]
+fn explain_needs_no_quotes() {
+    let quoted = run(&["explain", "gcra 30/min burst 16"], "");
+    assert_eq!(run(&["explain", "gcra", "30/min", "burst", "16"], "").out, quoted.out);
 }
 
 #[test]

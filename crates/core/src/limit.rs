@@ -57,9 +57,9 @@ impl Limit {
         per: Option<Name>,
     ) -> Result<Limit, LimitError> {
         if count_denied && matches!(spec, Spec::SlidingLog { .. }) {
-            let accepted = "a rule whose state cannot be grown by denied attempts, such as \
-                            \"sliding-counters\"";
-            return Err(LimitError::new("count-denied", "sliding-log", accepted));
+            let accepted = "no such word after sliding-log, which denied attempts would make grow; \
+                            sliding-counters takes it";
+            return Err(LimitError::new("word", "count-denied", accepted));
         }
         let rule = build::rule(&spec, factor)?;
         Ok(Limit { spec, factor, count_denied, per, rule })

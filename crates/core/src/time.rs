@@ -133,24 +133,24 @@ const SPOKEN: [(&str, u64); 6] = [
 ];
 
 impl fmt::Display for Span {
-    /// The two largest units that matter: `1h 30min`, `2.5ms` is `2ms 500µs`.
+    /// The two largest units that matter, rounded up: whoever waits so long has waited enough.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
-        let mut said = 0_u8;
+        let fits = |(_, ticks): &(&str, u64)| *ticks <= self.0;
+        let Some(largest) = SPOKEN.iter().position(fits) else {
+            return f.write_str("0s");
+        };
+        let neighbour = SPOKEN.get(largest.saturating_add(1)).map_or(1, |(_, ticks)| *ticks);
+        let rounded = self.0.div_ceil(neighbour.max(1)).saturating_mul(neighbour);
+        let mut rest = rounded;
+        let mut space = "";
         for (unit, ticks) in SPOKEN {
             let count = rest.checked_div(ticks).unwrap_or(0);
             if count > 0 {
-                let space = if said > 0 { " " } else { "" };
                 write!(f, "{space}{count}{unit}")?;
-                rest = rest.checked_rem(ticks).unwrap_or(0);
+                (rest, space) = (rest.checked_rem(ticks).unwrap_or(0), " ");
             }
-            // Once the largest is said only its neighbour matters: `1h`, not `1h 1µs`.
-            if said > 0 {
-                return Ok(());
-            }
-            said = u8::from(count > 0);
         }
-        if self.0 == 0 { f.write_str("0s") } else { Ok(()) }
+        Ok(())
     }
 }
 
@@ -166,7 +166,9 @@ mod tests {
             (2_500, "2ms 500µs"),
             (1_000_000, "1s"),
             (90_000_000, "1min 30s"),
-            (3_600_000_001, "1h"),
+            (3_600_000_001, "1h 1min"),
+            (17_142_858, "17s 143ms"),
+            (59_999_999, "1min"),
             (86_400_000_000 * 8, "8d"),
         ] {
             assert_eq!(Span::from_micros(micros).to_string(), said);

@@ -14,7 +14,12 @@ pub fn nearest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Opt
         return None;
     }
     let typed = typed.to_lowercase();
-    let likeness = |word: &&str| strsim::jaro_winkler(&typed, &word.to_lowercase());
+    let likeness = |word: &&str| {
+        let word = word.to_lowercase();
+        // Of a short word one letter is a large part, so one slip is forgiven whatever it weighs.
+        let slip = typed.len() > 1 && strsim::damerau_levenshtein(&typed, &word) == 1;
+        strsim::jaro_winkler(&typed, &word).max(if slip { 0.9 } else { 0.0 })
+    };
     words
         .into_iter()
         .filter(|word| likeness(word) > 0.75)

@@ -271,3 +271,54 @@ fn a_limit_that_is_switched_off_can_still_be_reset() {
     key.ask(&[limit("gcra 1/h burst 1 factor 0")], Act::Reset, 1, NOON);
     assert_eq!(key.ask(&[limit("gcra 1/h burst 1")], Act::Peek, 1, NOON).remaining, Some(1));
 }
+
+/// Water drains but once, however many reservations it was taken for.
+#[test]
+fn several_reservations_do_not_give_the_same_water_back() {
+    for line in
+        ["gcra 1/s burst 100", "leaky-bucket size 100", "token-bucket 25/25s burst 100 whole"]
+    {
+        let (limits, key) = ([limit(line)], Asker::new());
+        for id in ["a", "b"] {
+            assert!(key.ask_as(&limits, Act::Reserve, 25, NOON, Some(id)).allowed);
+        }
+        let later = NOON + 25 * SECOND;
+        assert!(key.ask(&limits, Act::Check, 75, later).allowed);
+        for id in ["a", "b"] {
+            key.ask_as(&limits, Act::Settle, 0, later, Some(id));
+        }
+        let left = key.ask(&limits, Act::Peek, 1, later).remaining.unwrap();
+        assert!(left <= 25, "{line}: 75 were taken just now, and {left} are left");
+    }
+}
+
+#[test]
+fn a_reservation_can_be_settled_for_an_hour() {
+    let limits = [limit("fixed-window 10/day")];
+    for (minutes, left) in [(1, 1), (59, 1), (60, 5)] {
+        let key = Asker::new();
+        key.ask_as(&limits, Act::Reserve, 5, NOON, Some("download"));
+        let then = NOON + minutes * 60 * SECOND;
+        let settled = key.ask_as(&limits, Act::Settle, 9, then, Some("download"));
+        assert_eq!(settled.remaining, Some(left), "after {minutes} minutes");
+    }
+}
+
+/// Whoever does not know the cost reserves nothing, and pays when it is known.
+#[test]
+fn nothing_can_be_reserved_and_settled_with_more() {
+    let (limits, key) = ([limit("gcra 10/h")], Asker::new());
+    let reserved = key.ask_as(&limits, Act::Reserve, 0, NOON, Some("x"));
+    assert_eq!((reserved.remaining, reserved.reset_after), (Some(10), Span::ZERO));
+    assert_eq!(key.ask_as(&limits, Act::Settle, 4, NOON, Some("x")).remaining, Some(6));
+}
+
+/// An answer that says "you hold it" must not outlive the lease.
+#[test]
+fn a_lease_that_has_ended_is_not_remembered() {
+    let (limits, key) = ([limit("concurrency 1 ttl 30s")], Asker::new());
+    assert!(key.ask_as(&limits, Act::Check, 1, NOON, Some("a")).allowed);
+    assert!(key.ask_as(&limits, Act::Check, 1, NOON + 29 * SECOND, Some("a")).allowed);
+    assert!(key.ask_as(&limits, Act::Check, 1, NOON + 40 * SECOND, Some("b")).allowed);
+    assert!(!key.ask_as(&limits, Act::Check, 1, NOON + 41 * SECOND, Some("a")).allowed);
+}

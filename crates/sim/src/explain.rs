@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Edge, Limit, Name, Period, Span, Spec};
+use tollgate_core::{Edge, Limit, Name, Period, Rate, Span, Spec};
 
 use crate::timeline::Timeline;
 
@@ -29,8 +29,7 @@ pub struct Throughput {
     pub in_one: u64,
     /// In two stretches, or two windows, one after the other.
     pub in_two: u64,
-    /// Whether a stretch may begin anywhere. If not, `in_two` may come within an instant, where
-    /// two windows meet.
+    /// Whether a stretch may begin anywhere, or is one of the limit's own windows.
     pub anywhere: bool,
 }
 
@@ -52,16 +51,21 @@ impl Explanation {
             Spec::SlidingLog { .. } | Spec::SlidingCounters { edge: Edge::Strict, .. } => {
                 (capacity, times(2), true)
             }
-            Spec::SlidingCounters { .. } => (times(2), times(3), true),
+            Spec::SlidingCounters { resolution, rate, .. } => {
+                let width = slot_width(*resolution, *rate);
+                (times(bursts(width, length, 1)), times(bursts(width, length, 2)), true)
+            }
             // Even what came in a lump weighs something until its window is over.
-            Spec::SlidingWindow { .. } => (times(2) - 1, times(3) - 1, true),
+            Spec::SlidingWindow { .. } => (times(2) - 1, (times(3) - 2).max(times(2) - 1), true),
             Spec::Ar1 { decay, .. } => {
                 let after = after_a_full_step(self.limit.max_level()?, decay.to_f64());
                 (capacity, capacity + after, false)
             }
             _ => {
                 let (one, two) = self.drained(length)?;
-                (capacity + one, capacity + two, true)
+                // Nobody gets more at one instant than fits, however fast it drains.
+                let instants = |stretches: u64| times(length.as_micros().saturating_mul(stretches));
+                ((capacity + one).min(instants(1)), (capacity + two).min(instants(2)), true)
             }
         };
         Some(Throughput { length, in_one, in_two, anywhere })
@@ -97,8 +101,8 @@ impl Explanation {
         match (self.limit.spec(), rate, self.limit.leak()) {
             _ if self.limit.capacity().is_none() => "Everything passes. Nothing is counted.".into(),
             (_, _, Some((size, drip, every))) => format!(
-                "A bucket that holds {size}. Each request pours its cost in; {drip} leak out at \
-                 once every {every}, counted from when the bucket was last empty."
+                "A bucket that holds {size}. Each request pours its cost in; a drop of {drip} \
+                 leaks out every {every}, counted from when the bucket was last empty."
             ),
             (Spec::Gcra { .. } | Spec::TokenBucket { .. }, Some((count, period)), _) => format!(
                 "A bucket that holds {capacity}. Each request pours its cost in; what is in it \
@@ -163,7 +167,12 @@ impl Explanation {
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>, capacity: u64) -> fmt::Result {
         writeln!(f, "  {:<25}{capacity}", "most at one instant")?;
         if let Some(most) = self.throughput() {
-            write_throughput(f, &most)?;
+            let note = match self.limit.spec() {
+                Spec::FixedWindow { .. } => ", maybe within an instant",
+                _ => "",
+            };
+            let window = if self.limit.max_level().is_some() { "step" } else { "window" };
+            write_throughput(f, &most, window, note)?;
         }
         match (self.limit.spec(), self.limit.drain()) {
             (Spec::FixedWindow { period: Period::Calendar(_), .. }, _) => {
@@ -181,12 +190,17 @@ impl Explanation {
     }
 }
 
-fn write_throughput(f: &mut fmt::Formatter<'_>, most: &Throughput) -> fmt::Result {
+fn write_throughput(
+    f: &mut fmt::Formatter<'_>,
+    most: &Throughput,
+    window: &str,
+    note: &str,
+) -> fmt::Result {
     let Throughput { length, in_one, in_two, anywhere } = *most;
     let twice = Span::from_micros(length.as_micros().saturating_mul(2));
-    let (one, two, note) = match anywhere {
-        true => (format!("in any {length}"), format!("in any {twice}"), ""),
-        false => ("in one window".into(), "across two".into(), ", maybe within an instant"),
+    let (one, two) = match anywhere {
+        true => (format!("in any {length}"), format!("in any {twice}")),
+        false => (format!("in one {window}"), format!("across two {window}s")),
     };
     writeln!(f, "  {:<25}{in_one}", format!("most {one}"))?;
     writeln!(f, "  {:<25}{in_two}{note}", format!("most {two}"))
@@ -212,9 +226,23 @@ fn pace(count: u32, period: Span) -> String {
     }
 }
 
+/// The width of the slots of sliding counters.
+fn slot_width(resolution: Option<Span>, rate: Rate) -> Span {
+    resolution.unwrap_or(Span::from_micros((rate.period.as_micros() / 60).max(1)))
+}
+
+/// How often a client can take all there is within so many windows, if the slot at the edge is
+/// forgotten early: at the end of a slot, when that slot goes, and then whenever one more does.
+fn bursts(width: Span, window: Span, windows: u64) -> u64 {
+    let (width, window) = (width.as_micros(), window.as_micros());
+    let after_first = (windows * window + width).checked_sub(window + 2);
+    let apart = (window / width).max(1) * width;
+    after_first.map_or(windows, |ticks| 2 + ticks / apart)
+}
+
 fn slots(spec: &Spec, edge: Edge) -> String {
     let Spec::SlidingCounters { resolution, rate, .. } = spec else { return String::new() };
-    let width = resolution.unwrap_or(Span::from_micros((rate.period.as_micros() / 60).max(1)));
+    let width = slot_width(*resolution, *rate);
     let edge = match edge {
         Edge::Strict => "is kept until all of it is past",
         Edge::Lenient => "may be forgotten that much early",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tollgate_core::{
-    Id, Key, Limit, LimitError, Name, NoKey, Op, PlainStore, Policy, StoreError, Unfit,
+    Act, Id, Key, Limit, LimitError, Name, NoKey, Op, PlainStore, Policy, StoreError, Unfit,
 };
 
 use crate::answer::Answer;
@@ -28,8 +28,8 @@ pub enum SimulateError {
     NoKey(NoKey),
     /// A key or an id is too long.
     Unfit(Unfit),
-    /// The store refused.
-    Store(StoreError),
+    /// The store refused this operation of this cost.
+    Store(Act, u64, StoreError),
 }
 
 impl fmt::Display for SimulateError {
@@ -42,7 +42,9 @@ impl fmt::Display for SimulateError {
                 )
             }
             SimulateError::Unfit(error) => write!(f, "{error}"),
-            SimulateError::Store(error) => write!(f, "{error}"),
+            SimulateError::Store(act, cost, error) => {
+                write!(f, "{act} of cost {cost} is refused: {error}")
+            }
         }
     }
 }
@@ -58,12 +60,6 @@ impl From<NoKey> for SimulateError {
 impl From<Unfit> for SimulateError {
     fn from(error: Unfit) -> SimulateError {
         SimulateError::Unfit(error)
-    }
-}
-
-impl From<StoreError> for SimulateError {
-    fn from(error: StoreError) -> SimulateError {
-        SimulateError::Store(error)
     }
 }
 
@@ -96,7 +92,8 @@ impl Simulator {
         let id = step.id.as_ref().map(|id| Id::new(id.as_bytes())).transpose()?;
         let policy = self.policy.name();
         let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
-        let decision = self.store.answer(&op, step.at)?;
+        let refused = |error| SimulateError::Store(step.act, step.cost, error);
+        let decision = self.store.answer(&op, step.at).map_err(refused)?;
         let bound_by = self.lines.get(decision.bound_by).map_or("", String::as_str);
         Ok(Answer { step, decision, bound_by })
     }

@@ -51,7 +51,13 @@ impl<'t> Step<'t> {
         let fields: Fields<'t> = serde_json::from_str(line).map_err(|error| {
             // It always says "line 1", which is not the line of the trace.
             let text = error.to_string().replace("at line 1 column", "at column");
-            StepError(format!("not a step: {text}"))
+            let shape = "expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}";
+            let told = text.contains("expected a JSON object") || text.contains("is not known");
+            StepError(if told {
+                format!("not a step: {text}")
+            } else {
+                format!("not a step: {text}; {shape}")
+            })
         })?;
         fields.step()
     }

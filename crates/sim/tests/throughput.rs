@@ -44,6 +44,8 @@ fn line() -> impl Strategy<Value = String> {
         "sliding-log R",
         "sliding-counters R resolution 300us",
         "sliding-counters R resolution 300us edge lenient",
+        "sliding-counters R resolution 700us edge lenient",
+        "sliding-counters R resolution 1ms edge lenient",
         "sliding-window R",
         "leaky-bucket size 5 drip 2 every 1ms",
         "leaky-bucket size 2 drip 5 every 1ms",
@@ -103,6 +105,12 @@ fn the_most_is_reached() {
         let passed = greedy(&limit, &every_tick);
         assert_eq!(most_within(&passed, most.length.as_micros()), most.in_one, "{line}");
     }
+    // A slot of 7 ms that is forgotten up to 7 ms early, in a window of 10.
+    let limit: Limit = "sliding-counters 3/10ms resolution 7ms edge lenient".parse().unwrap();
+    let most = Explanation::new(limit.clone()).throughput().unwrap();
+    assert_eq!((most.in_one, most.in_two), (6, 12));
+    let passed = greedy(&limit, &[6_999, 10_000, 17_000, 24_000]);
+    assert_eq!((most_within(&passed, 10_000), most_within(&passed, 20_000)), (6, 12));
     // The boundary exploit: all of one window at its end, all of the next at its start.
     let limit: Limit = "fixed-window 5/ms".parse().unwrap();
     let most = Explanation::new(limit.clone()).throughput().unwrap();

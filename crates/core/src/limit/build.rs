@@ -102,10 +102,10 @@ impl Scale {
 
     fn flow(&self, rate: Rate, burst: u32) -> LimitResult<Rule> {
         let period = self.period(rate.period)?;
+        within(period, Span::MAX, "period", plain(rate.period), "at most 2^51 µs (71 years)")?;
         let flow = Flow::new(u64::from(rate.count), period, self.bound(burst)?);
         let accepted = "a burst that drains within 2^51 µs (71 years): burst * period / count";
         within(flow.drain(), Span::MAX, "burst", burst, accepted)?;
-        within(period, Span::MAX, "period", plain(rate.period), "at most 2^51 µs (71 years)")?;
         Ok(Rule::Flow(flow))
     }
 

@@ -78,15 +78,15 @@ fn legacy(words: &mut Words<'_>) -> LimitResult<Spec> {
 }
 
 fn fixed_window(words: &mut Words<'_>) -> LimitResult<Spec> {
-    let (count, written) = words.rate_words()?;
+    let (count, written, unit) = words.rate_words()?;
     let period = written.period();
-    let period = period.ok_or_else(|| words.bad("period", "rate", period::ACCEPTED))?;
+    let period = period.ok_or_else(|| bad("period", unit, period::ACCEPTED))?;
     let Some(tz) = words.value("tz")? else {
         return Ok(Spec::FixedWindow { count, period, zone: Zone::utc() });
     };
     if matches!(period, Period::Length(_)) {
         let accepted = "no time zone: it goes only with the bare units day, week, month and year";
-        return Err(LimitError::new("tz", tz.text, accepted).at(Some(tz.column)));
+        return Err(bad("tz", tz, accepted));
     }
     let zone = Zone::named(tz.text).ok_or_else(|| bad_zone(tz))?;
     Ok(Spec::FixedWindow { count, period, zone })
@@ -190,7 +190,7 @@ impl<'l> Words<'l> {
         let length = written.length().filter(|length| *length > Span::ZERO);
         match length {
             Some(length) => Ok(Some(length)),
-            None => Err(LimitError::new(keyword, word.text, LENGTH).at(Some(word.column))),
+            None => Err(bad(keyword, word, LENGTH)),
         }
     }
 
@@ -203,7 +203,7 @@ impl<'l> Words<'l> {
             Some(length) => Ok(Some(length)),
             None => {
                 let accepted = "whole milliseconds or a longer unit, such as 500ms or 5s";
-                Err(LimitError::new(keyword, word.text, accepted).at(Some(word.column)))
+                Err(bad(keyword, word, accepted))
             }
         }
     }
@@ -211,15 +211,13 @@ impl<'l> Words<'l> {
     fn decimal(&mut self, keyword: &'static str) -> LimitResult<Option<Decimal>> {
         let Some(word) = self.value(keyword)? else { return Ok(None) };
         let accepted = "a decimal that is not negative, such as 0.5, with at most 9 decimals";
-        let bad = |_| LimitError::new(keyword, word.text, accepted).at(Some(word.column));
-        word.text.parse().map(Some).map_err(bad)
+        word.text.parse().map(Some).map_err(|_| bad(keyword, word, accepted))
     }
 
     fn name(&mut self, keyword: &'static str) -> LimitResult<Option<Name>> {
         let Some(word) = self.value(keyword)? else { return Ok(None) };
         let accepted = "a name of up to 64 letters, digits, '-', '_' and '.', such as ip or user";
-        let bad = |_| LimitError::new(keyword, word.text, accepted).at(Some(word.column));
-        Name::new(word.text).map(Some).map_err(bad)
+        Name::new(word.text).map(Some).map_err(|_| bad(keyword, word, accepted))
     }
 
     fn edge(&mut self) -> LimitResult<Edge> {
@@ -234,46 +232,36 @@ impl<'l> Words<'l> {
     }
 
     fn rate(&mut self) -> LimitResult<Rate> {
-        let (count, written) = self.rate_words()?;
+        let (count, written, unit) = self.rate_words()?;
         let period = written.length().filter(|length| *length > Span::ZERO);
-        let period = period.ok_or_else(|| self.bad("period", "rate", LENGTH))?;
+        let period = period.ok_or_else(|| bad("period", unit, LENGTH))?;
         Ok(Rate { count, period })
     }
 
-    /// `N/PERIOD`.
-    fn rate_words(&mut self) -> LimitResult<(u32, Written)> {
+    /// `N/PERIOD`: the count, the period, and the word that gave it.
+    fn rate_words(&mut self) -> LimitResult<(u32, Written, Word<'l>)> {
         const RATE: &str = "a count and a period, such as 30/min";
         let end = self.end;
         let Some(word) = self.next("rate") else {
             return Err(LimitError::new("rate", "", RATE).at(Some(end)));
         };
-        let (number, unit) = word
-            .text
-            .split_once('/')
-            .ok_or_else(|| LimitError::new("rate", word.text, RATE).at(Some(word.column)))?;
+        let (number, unit) = word.text.split_once('/').ok_or_else(|| bad("rate", word, RATE))?;
         let after = word.column.saturating_add(number.len()).saturating_add(1);
         let count = count("count", Word { text: number, column: word.column })?;
-        let written = written("period", Word { text: unit, column: after })?;
+        let unit = Word { text: unit, column: after };
+        self.read.push(("period", unit));
+        let written = written("period", unit)?;
         if written.is_zero() {
-            return Err(LimitError::new("period", unit, LENGTH).at(Some(after)));
+            return Err(bad("period", unit, LENGTH));
         }
-        Ok((count, written))
-    }
-
-    /// An error about a field whose word was read already.
-    fn bad(&self, field: &str, word: &str, accepted: &str) -> LimitError {
-        let read = self.read.iter().find(|(name, _)| *name == word).map(|(_, word)| *word);
-        LimitError::new(field, read.map_or("", |word| word.text), accepted)
-            .at(read.map(|word| word.column))
+        Ok((count, written, unit))
     }
 
     /// Points at the word that gave the field.
     fn locate(&self, error: LimitError) -> LimitError {
-        let field = match error.field() {
-            "period" => "rate",
-            other => other,
-        };
-        let word = self.read.iter().find(|(name, _)| *name == field);
+        let names =
+            |(name, word): &&(&str, Word<'_>)| *name == error.field() || word.text == error.value();
+        let word = self.read.iter().find(names);
         let column = word.or(self.read.first()).map(|(_, word)| word.column);
         error.at(column)
     }
@@ -312,6 +300,10 @@ const fn options(algorithm: Algorithm) -> &'static [&'static str] {
 
 const LENGTH: &str = "a length of time: a unit (us, ms, s, min, h, day, week) or a whole number \
                       from 1 on with one, such as 10min";
+
+fn bad(field: &str, word: Word<'_>, accepted: &str) -> LimitError {
+    LimitError::new(field, word.text, accepted).at(Some(word.column))
+}
 
 fn count(field: &str, word: Word<'_>) -> LimitResult<u32> {
     let digits = word.text.bytes().all(|b| b.is_ascii_digit());

@@ -105,7 +105,7 @@ impl Written {
     pub(crate) fn parse(text: &str) -> Result<Written, BadPeriod> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, word) = text.split_at_checked(digits).unwrap_or(("", text));
-        let words = WRITTEN.iter().flat_map(|(_, words)| words.iter().copied());
+        let words = WRITTEN.iter().filter_map(|(_, words)| words.first().copied());
         let unit = Unit::named(word).ok_or_else(|| BadPeriod(nearest(word, words)))?;
         if number.is_empty() {
             return Ok(Written { count: None, unit });
