@@ -29,7 +29,8 @@ pub enum Answered<'a> {
 ///   what happened when the store [was unavailable](StoreError::is_unavailable).
 /// * **Time.** `at` is the instant of all operations of the call; `None` means the store's own
 ///   clock, read once. Times may step back.
-/// * **Ids.** An operation that took or gave something is remembered for a minute under (policy,
+/// * **Ids.** An operation that took or gave something is remembered for a minute (a lease no longer
+///   than it lasts: see [`Outcome`](crate::Outcome)) under (policy,
 ///   subjects, operation, id). Repeated with its id it is answered as the first time, and done once.
 ///   A denial is not remembered. Release forgets the id, reset forgets the key with all its ids.
 /// * **Expiry.** A state past its reset instant is as none and may be dropped; none is kept without

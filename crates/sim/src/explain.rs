@@ -56,7 +56,7 @@ impl Explanation {
                 (times(bursts(width, length, 1)), times(bursts(width, length, 2)), true)
             }
             // Even what came in a lump weighs something until its window is over.
-            Spec::SlidingWindow { .. } => (times(2) - 1, (times(3) - 2).max(times(2) - 1), true),
+            Spec::SlidingWindow { .. } => (times(2) - 1, (times(3) - 2).max(times(2)), true),
             Spec::Ar1 { decay, .. } => {
                 let after = after_a_full_step(self.limit.max_level()?, decay.to_f64());
                 (capacity, capacity + after, false)
