@@ -35,7 +35,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `contract` | [`contract`]: the laws as a test suite that any [`Store`] can run |
+//! | `contract` | the module `contract`: the laws as a test suite that any [`Store`] can run |
 
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

@@ -29,15 +29,16 @@ pub enum Answered<'a> {
 ///   what happened when the store [was unavailable](StoreError::is_unavailable).
 /// * **Time.** `at` is the instant of all operations of the call; `None` means the store's own
 ///   clock, read once. Times may step back.
-/// * **Ids.** An operation that took or gave something is remembered for a minute (a lease no longer
-///   than it lasts: see [`Outcome`](crate::Outcome)) under (policy,
-///   subjects, operation, id). Repeated with its id it is answered as the first time, and done once.
-///   A denial is not remembered. Release forgets the id, reset forgets the key with all its ids.
+/// * **Ids.** An operation that took or gave something is remembered for a minute, a lease no longer
+///   than it lasts ([`Outcome`](crate::Outcome) says how long), under (policy, subjects, operation,
+///   id). Repeated with its id it is answered as the first time, and done once. A denial is not
+///   remembered. Release forgets the id, reset forgets the key with all its ids.
 /// * **Expiry.** A state past its reset instant is as none and may be dropped; none is kept without
 ///   an end.
 ///
-/// The suite in [`contract`](crate::contract) (feature `contract`) tests all of it. A store that
-/// keeps [`State`](crate::State)s and calls [`decide`](crate::decide) has most of it for free.
+/// The suite in the module `contract` (feature `contract`) tests all of it that one caller who passes
+/// the time can see; many callers at once, and a store's own clock, are for the store's own tests. A
+/// store that keeps [`State`](crate::State)s and calls [`decide`](crate::decide) has most for free.
 pub trait Store: Send + Sync {
     /// Answers each operation, in order.
     ///
