@@ -119,27 +119,7 @@ fn hold(algorithm: Algorithm) {
     compare(2, algorithm, OPERATIONS, |lines| Box::new(Tollgate::new(lines)));
 }
 
-macro_rules! agree {
-    ($($test:ident => $algorithm:ident)*) => {
-        $(#[test]
-        fn $test() {
-            hold(Algorithm::$algorithm);
-        })*
-    };
-}
-
-agree! {
-    gcra => Gcra
-    token_bucket => TokenBucket
-    leaky_bucket => LeakyBucket
-    fixed_window => FixedWindow
-    request_window => RequestWindow
-    sliding_log => SlidingLog
-    sliding_counters => SlidingCounters
-    sliding_window => SlidingWindow
-    ar1 => Ar1
-    concurrency => Concurrency
-}
+tollgate_model::test_each_algorithm!(hold);
 
 /// The test above asks every operation by the name the model has for it.
 #[test]

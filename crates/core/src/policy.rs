@@ -71,12 +71,12 @@ impl Policy {
         mut key_of: impl FnMut(Option<&'a str>) -> Option<Key<'a>>,
     ) -> Result<Vec<Item<'a>>, NoKey> {
         let mut item = |limit: &'a Limit| {
-            let kind = limit.per().map(Name::as_str);
-            let key = match kind {
+            let kind = limit.per();
+            let key = match kind.map(Name::as_str) {
                 Some(Name::ALL) => Some(Key::EVERYONE),
-                kind => key_of(kind),
+                name => key_of(name),
             };
-            let key = key.ok_or_else(|| NoKey(kind.map(str::to_owned)))?;
+            let key = key.ok_or_else(|| NoKey(kind.cloned()))?;
             Ok(Item { limit, subject: Subject { kind, key } })
         };
         self.limits.iter().map(&mut item).collect()
@@ -85,7 +85,7 @@ impl Policy {
 
 /// A limit counts a subject for which no key was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoKey(Option<String>);
+pub struct NoKey(Option<Name>);
 
 impl fmt::Display for NoKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -125,7 +125,7 @@ impl fmt::Display for Name {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject<'a> {
     /// What kind of subject it is; `None` where one kind is enough.
-    pub kind: Option<&'a str>,
+    pub kind: Option<&'a Name>,
     /// Which one.
     pub key: Key<'a>,
 }
@@ -133,7 +133,7 @@ pub struct Subject<'a> {
 impl Subject<'_> {
     /// Appends it to the name of something kept for it. No two subjects read alike.
     pub(crate) fn write_to(self, name: &mut Vec<u8>) {
-        write_part(name, self.kind.unwrap_or("").as_bytes());
+        write_part(name, self.kind.map_or("", Name::as_str).as_bytes());
         write_part(name, self.key.as_bytes());
     }
 }

@@ -76,24 +76,4 @@ fn hold(algorithm: Algorithm) {
     tally.assert_covers();
 }
 
-macro_rules! models {
-    ($($test:ident => $algorithm:ident)*) => {
-        $(#[test]
-        fn $test() {
-            hold(Algorithm::$algorithm);
-        })*
-    };
-}
-
-models! {
-    gcra => Gcra
-    token_bucket => TokenBucket
-    leaky_bucket => LeakyBucket
-    fixed_window => FixedWindow
-    request_window => RequestWindow
-    sliding_log => SlidingLog
-    sliding_counters => SlidingCounters
-    sliding_window => SlidingWindow
-    ar1 => Ar1
-    concurrency => Concurrency
-}
+tollgate_model::test_each_algorithm!(hold);

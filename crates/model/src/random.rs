@@ -68,6 +68,41 @@ impl Algorithm {
     }
 }
 
+/// Writes one test for each algorithm, which hands it to a function.
+///
+/// ```
+/// use tollgate_model::random::Algorithm;
+///
+/// fn hold(algorithm: Algorithm) {
+///     println!("{}", algorithm.name());
+/// }
+///
+/// tollgate_model::test_each_algorithm!(hold);
+/// ```
+#[macro_export]
+macro_rules! test_each_algorithm {
+    ($hold:ident) => {
+        $crate::test_each_algorithm! { $hold:
+            gcra => Gcra
+            token_bucket => TokenBucket
+            leaky_bucket => LeakyBucket
+            fixed_window => FixedWindow
+            request_window => RequestWindow
+            sliding_log => SlidingLog
+            sliding_counters => SlidingCounters
+            sliding_window => SlidingWindow
+            ar1 => Ar1
+            concurrency => Concurrency
+        }
+    };
+    ($hold:ident: $($test:ident => $algorithm:ident)*) => {
+        $(#[test]
+        fn $test() {
+            $hold($crate::random::Algorithm::$algorithm);
+        })*
+    };
+}
+
 /// One fresh key of a system under test.
 pub trait System {
     /// Does one operation and answers it.

@@ -57,6 +57,7 @@ impl Suite<'_> {
                 let limit: Limit = line.parse().map_err(|_| TestCaseError::reject("a bad line"))?;
                 let (first, other) = (self.key(), self.key());
                 let policies = [super::policy_name(), Name::default()];
+                let user = Name::new("user").expect("a right name");
                 let ask = |policy: &Name, position: usize, kind, key: &Asker<'_>, act| {
                     let unlimited: Limit = "unlimited".parse().expect("a right line");
                     let key = Key::new(key.key.as_bytes()).expect("a short key");
@@ -78,7 +79,7 @@ impl Suite<'_> {
                 for (policy, position, kind, key) in [
                     (&policies[1], 0, None, &first),
                     (&policies[0], 1, None, &first),
-                    (&policies[0], 0, Some("user"), &first),
+                    (&policies[0], 0, Some(&user), &first),
                     (&policies[0], 0, None, &other),
                 ] {
                     let fresh = ask(policy, position, kind, key, Act::Peek)?;
