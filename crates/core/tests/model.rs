@@ -1,7 +1,8 @@
 //! The core against the reference model, which decides from the full history of a key and shares
 //! no code with it.
 //!
-//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets.
+//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
+//! which.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -12,8 +13,8 @@ use tollgate_model::{Answer, Operation, Step, TooMuch};
 /// Operations for each algorithm in an ordinary run.
 const OPERATIONS: u64 = 200_000;
 
-fn operations() -> u64 {
-    std::env::var("TOLLGATE_OPERATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(OPERATIONS)
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 /// One key of a plain store.
@@ -71,7 +72,9 @@ impl System for Core {
 }
 
 fn hold(algorithm: Algorithm) {
-    let tally = compare(1, algorithm, operations(), |lines| Box::new(Core::new(lines)));
+    let operations = setting("TOLLGATE_OPERATIONS", OPERATIONS);
+    let seed = setting("TOLLGATE_SEED", 1);
+    let tally = compare(seed, algorithm, operations, |lines| Box::new(Core::new(lines)));
     println!("{}: {tally:?}", algorithm.name());
     tally.assert_covers();
 }

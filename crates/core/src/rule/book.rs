@@ -128,13 +128,13 @@ impl<B: Kept> Book<B> {
         }
     }
 
-    /// Makes ready for a change: what is past is set aside. Answers the instant of the decision,
+    /// Makes ready for a change at `now`: what is past is set aside. Answers the instant of the decision,
     /// and what [`restore`](Book::restore) needs should the change fail.
-    fn open<R: Counting<Body = B>>(&mut self, now: Time, can_fail: bool) -> (Time, Book<B>) {
+    fn open<R: Counting<Body = B>>(&mut self, now: Time, order: &Order<'_>) -> (Time, Book<B>) {
         let (alive, at) = self.alive::<R>(now);
         let past = if alive.is_some() { None } else { self.body.take() };
-        let notes = if can_fail { self.notes.clone() } else { Vec::new() };
-        self.drop_past_notes(now);
+        let notes = if order.can_fail { self.notes.clone() } else { Vec::new() };
+        self.drop_past_notes(order.now);
         (at, Book { body: past, notes })
     }
 
@@ -173,7 +173,7 @@ impl<B: Kept> Book<B> {
             self.reserve(rule, self.alive::<R>(order.now).1, order);
             return Ok(false);
         }
-        let (at, before) = self.open::<R>(order.now, order.can_fail);
+        let (at, before) = self.open::<R>(order.now, order);
         self.hold_notes(rule, at);
         if let Err(overdrawn) = rule.take(&mut self.body, at, order.cost, order.handle) {
             self.restore(before);
@@ -197,7 +197,7 @@ impl<B: Kept> Book<B> {
         if order.cost == 0 || self.alive::<R>(order.now).0.is_none() {
             return false;
         }
-        let (at, _) = self.open::<R>(order.now, false);
+        let (at, _) = self.open::<R>(order.now, order);
         self.hold_notes(rule, at);
         rule.give(&mut self.body, at, order.cost);
         self.hold_notes(rule, at);
@@ -223,7 +223,7 @@ impl<B: Kept> Book<B> {
         };
         let note = self.notes.swap_remove(place);
         // A clock that was stepped back cannot have settled before it reserved.
-        let (at, before) = self.open::<R>(order.now.max(note.at), order.can_fail);
+        let (at, before) = self.open::<R>(order.now.max(note.at), order);
         self.hold_notes(rule, at);
         let settled = self.correct(rule, at, &note, order.cost);
         match settled {
