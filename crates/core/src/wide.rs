@@ -19,12 +19,24 @@ pub(crate) fn narrow(value: Wide) -> u64 {
 
 /// Rounded down. Dividing by zero gives the greatest value.
 pub(crate) fn floor_div(above: Wide, below: Wide) -> Wide {
-    Saturating(above.0.checked_div(below.0).unwrap_or(u128::MAX))
+    match short(above, below) {
+        Some((above, below)) => above.checked_div(below).map_or(Saturating(u128::MAX), wide),
+        None => Saturating(above.0.checked_div(below.0).unwrap_or(u128::MAX)),
+    }
 }
 
 /// Rounded up. Dividing by zero gives the greatest value.
 pub(crate) fn ceil_div(above: Wide, below: Wide) -> Wide {
-    if below.0 == 0 { Saturating(u128::MAX) } else { Saturating(above.0.div_ceil(below.0)) }
+    match short(above, below) {
+        _ if below.0 == 0 => Saturating(u128::MAX),
+        Some((above, below)) => wide(above.div_ceil(below)),
+        None => Saturating(above.0.div_ceil(below.0)),
+    }
+}
+
+/// Both as 64 bits, which is what nearly all of them are: the processor divides those by itself.
+fn short(above: Wide, below: Wide) -> Option<(u64, u64)> {
+    u64::try_from(above.0).ok().zip(u64::try_from(below.0).ok())
 }
 
 /// `ceil(a * b / c)` where `a * b` may be wider than 128 bits.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::Decision;
+use tollgate_core::{Decision, Limit};
 
 use crate::millis::Millis;
 use crate::trace::Step;
@@ -12,7 +12,23 @@ use crate::trace::Step;
 pub struct Answer<'s> {
     pub(crate) step: &'s Step<'s>,
     pub(crate) decision: Decision,
-    pub(crate) bound_by: &'s str,
+    /// None only where there is no limit at all.
+    pub(crate) bound_by: Option<&'s Printed>,
+}
+
+/// A limit as it is printed, for people and, with its quotes, for programs.
+#[derive(Debug, Clone)]
+pub(crate) struct Printed {
+    pub(crate) line: String,
+    json: String,
+}
+
+impl Printed {
+    pub(crate) fn new(limit: &Limit) -> Printed {
+        let (line, mut json) = (limit.to_string(), String::new());
+        push_text(&mut json, &line);
+        Printed { line, json }
+    }
 }
 
 impl Answer<'_> {
@@ -68,7 +84,7 @@ impl Answer<'_> {
         json.push_str(",\"reset_after_ms\":");
         Millis::from(reset_after).push_to(json);
         json.push_str(",\"bound_by\":");
-        push_text(json, self.bound_by);
+        json.push_str(self.bound_by.map_or("null", |limit| &limit.json));
         json.push('}');
     }
 }

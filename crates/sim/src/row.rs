@@ -31,9 +31,9 @@ impl fmt::Display for Answer<'_> {
         write!(f, "{:>14}  {key:<16}  {:<7} {:>5}  ", Millis::from(step.at), step.act, step.cost)?;
         write!(f, "{style}{mark} {word}{style:#} {left:>6}  {wait:<11}  ")?;
         let reset = said(decision.reset_after);
-        match decision.allowed {
-            true => f.write_str(&reset),
-            false => write!(f, "{reset:<11}  {FAINT}{}{FAINT:#}", self.bound_by),
+        match self.bound_by.filter(|_| !decision.allowed) {
+            None => f.write_str(&reset),
+            Some(limit) => write!(f, "{reset:<11}  {FAINT}{}{FAINT:#}", limit.line),
         }
     }
 }

@@ -6,7 +6,7 @@ use tollgate_core::{
     Act, Id, Key, Limit, LimitError, Name, NoKey, Op, PlainStore, Policy, StoreError, Unfit,
 };
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Printed};
 use crate::trace::Step;
 
 /// Answers the steps of a trace.
@@ -16,7 +16,7 @@ use crate::trace::Step;
 pub struct Simulator {
     policy: Policy,
     /// The limits as they are printed, to name the one that binds.
-    lines: Vec<String>,
+    lines: Vec<Printed>,
     store: PlainStore,
 }
 
@@ -77,7 +77,7 @@ impl Simulator {
     #[must_use]
     pub fn from_limits(limits: Vec<Limit>) -> Simulator {
         let policy = Policy::new(Name::default(), limits);
-        let lines = policy.limits().iter().map(ToString::to_string).collect();
+        let lines = policy.limits().iter().map(Printed::new).collect();
         Simulator { policy, lines, store: PlainStore::default() }
     }
 
@@ -94,7 +94,7 @@ impl Simulator {
         let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
         let refused = |error| SimulateError::Store(step.act, step.cost, error);
         let decision = self.store.answer(&op, step.at).map_err(refused)?;
-        let bound_by = self.lines.get(decision.bound_by).map_or("", String::as_str);
+        let bound_by = self.lines.get(decision.bound_by);
         Ok(Answer { step, decision, bound_by })
     }
 }
