@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use tollgate_core::{Edge, Limit, Name, Period, Rate, Span, Spec};
+use tollgate_core::{Edge, Limit, Name, Period, Span, Spec};
 
+use crate::throughput::{Throughput, slot_width};
 use crate::timeline::Timeline;
 
 /// One limit, explained.
@@ -19,79 +20,11 @@ pub struct Explanation {
     limit: Limit,
 }
 
-/// The most that can pass, whatever the client does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Throughput {
-    /// The stretch of time that `in_one` and `in_two` are about, from its first instant to just
-    /// before its last.
-    pub length: Span,
-    /// In one stretch, or in one window if they stand still.
-    pub in_one: u64,
-    /// In two stretches, or two windows, one after the other.
-    pub in_two: u64,
-    /// Whether a stretch may begin anywhere, or is one of the limit's own windows.
-    pub anywhere: bool,
-}
-
 impl Explanation {
     /// Explains a limit.
     #[must_use]
     pub fn new(limit: Limit) -> Explanation {
         Explanation { limit }
-    }
-
-    /// The most that can pass; `None` if there is no bound, as for leases that can be released.
-    #[must_use]
-    pub fn throughput(&self) -> Option<Throughput> {
-        let capacity = self.limit.capacity()?;
-        let length = self.length()?;
-        let times = |factor: u64| capacity.saturating_mul(factor);
-        let (in_one, in_two, anywhere) = match self.limit.spec() {
-            Spec::FixedWindow { .. } | Spec::RequestWindow { .. } => (capacity, times(2), false),
-            Spec::SlidingLog { .. } | Spec::SlidingCounters { edge: Edge::Strict, .. } => {
-                (capacity, times(2), true)
-            }
-            Spec::SlidingCounters { resolution, rate, .. } => {
-                let width = slot_width(*resolution, *rate);
-                (times(bursts(width, length, 1)), times(bursts(width, length, 2)), true)
-            }
-            // Even what came in a lump weighs something until its window is over.
-            Spec::SlidingWindow { .. } => (times(2) - 1, (times(3) - 2).max(times(2)), true),
-            Spec::Ar1 { decay, .. } => {
-                let after = after_a_full_step(self.limit.max_level()?, decay.to_f64());
-                (capacity, capacity + after, false)
-            }
-            _ => {
-                let (one, two) = self.drained(length)?;
-                // Nobody gets more at one instant than fits, however fast it drains.
-                let instants = |stretches: u64| times(length.as_micros().saturating_mul(stretches));
-                ((capacity + one).min(instants(1)), (capacity + two).min(instants(2)), true)
-            }
-        };
-        Some(Throughput { length, in_one, in_two, anywhere })
-    }
-
-    /// What leaves a bucket within one stretch of time and within two. The last of it leaves with
-    /// the last instant, which is no longer part of the stretch.
-    fn drained(&self, length: Span) -> Option<(u64, u64)> {
-        let rate = self.limit.rate()?;
-        let (count, ticks) = (u128::from(rate.count), u128::from(length.as_micros().max(1)));
-        if self.limit.leak().is_some() {
-            // A drop larger than the bucket frees no more than the bucket holds.
-            let drop = u64::from(rate.count).min(self.limit.capacity()?);
-            return Some((drop - 1, drop * 2 - 1));
-        }
-        let within = |stretches: u128| u64::try_from(count * (stretches * ticks - 1) / ticks).ok();
-        within(1).zip(within(2))
-    }
-
-    /// What "one window" is for this limit.
-    fn length(&self) -> Option<Span> {
-        match self.limit.spec() {
-            Spec::FixedWindow { .. } => self.limit.drain(),
-            Spec::Ar1 { resolution, .. } => Some(*resolution),
-            _ => self.limit.rate().map(|rate| rate.period),
-        }
     }
 
     /// Sentences for the rule itself.
@@ -166,7 +99,7 @@ impl Explanation {
 
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>, capacity: u64) -> fmt::Result {
         writeln!(f, "  {:<25}{capacity}", "most at one instant")?;
-        if let Some(most) = self.throughput() {
+        if let Some(most) = Throughput::new(&self.limit) {
             let note = match self.limit.spec() {
                 Spec::FixedWindow { .. } => ", maybe within an instant",
                 _ => "",
@@ -206,16 +139,6 @@ fn write_throughput(
     writeln!(f, "  {:<25}{in_two}{note}", format!("most {two}"))
 }
 
-/// What fits into a step that follows one in which all was taken.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "from 1 to a million, rounded down"
-)]
-fn after_a_full_step(max: f64, decay: f64) -> u64 {
-    (max - max.floor() / decay) as u64
-}
-
 /// How long one unit takes, where that is worth saying.
 fn pace(count: u32, period: Span) -> String {
     let each = period.as_micros() / u64::from(count.max(1));
@@ -224,20 +147,6 @@ fn pace(count: u32, period: Span) -> String {
         true if count > 1 => format!(", one every {}", Span::from_micros(each)),
         _ => String::new(),
     }
-}
-
-/// The width of the slots of sliding counters.
-fn slot_width(resolution: Option<Span>, rate: Rate) -> Span {
-    resolution.unwrap_or(Span::from_micros((rate.period.as_micros() / 60).max(1)))
-}
-
-/// How often a client can take all there is within so many windows, if the slot at the edge is
-/// forgotten early: at the end of a slot, when that slot goes, and then whenever one more does.
-fn bursts(width: Span, window: Span, windows: u64) -> u64 {
-    let (width, window) = (width.as_micros(), window.as_micros());
-    let after_first = (windows * window + width).checked_sub(window + 2);
-    let apart = (window / width).max(1) * width;
-    after_first.map_or(windows, |ticks| 2 + ticks / apart)
 }
 
 fn slots(spec: &Spec, edge: Edge) -> String {

@@ -23,14 +23,16 @@ mod lines;
 mod millis;
 mod row;
 mod simulate;
+mod throughput;
 mod timeline;
 mod trace;
 
 pub use answer::Answer;
-pub use explain::{Explanation, Throughput};
+pub use explain::Explanation;
 pub use lines::{Line, Lines, MAX_LINE_BYTES};
 pub use millis::Millis;
 pub use row::Tally;
 pub use simulate::{SimulateError, Simulator};
+pub use throughput::Throughput;
 pub use timeline::Timeline;
 pub use trace::{Step, StepError};

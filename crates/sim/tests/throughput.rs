@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use tollgate_core::{Act, Key, Limit, Name, Op, PlainStore, Policy, Time};
-use tollgate_sim::Explanation;
+use tollgate_sim::Throughput;
 
 /// Takes all there is at each instant; what passed, and when.
 fn greedy(limit: &Limit, times: &[u64]) -> Vec<(u64, u64)> {
@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn nobody_gets_more(line in line(), times in times()) {
         let limit: Limit = line.parse().unwrap();
-        let most = Explanation::new(limit.clone()).throughput().unwrap();
+        let most = Throughput::new(&limit).unwrap();
         let passed = greedy(&limit, &times);
         let length = most.length.as_micros();
         if most.anywhere {
@@ -101,18 +101,18 @@ fn the_most_is_reached() {
     for line in ["gcra 5/ms burst 3", "sliding-log 5/ms", "fixed-window 5/ms", "token-bucket 5/ms"]
     {
         let limit: Limit = line.parse().unwrap();
-        let most = Explanation::new(limit.clone()).throughput().unwrap();
+        let most = Throughput::new(&limit).unwrap();
         let passed = greedy(&limit, &every_tick);
         assert_eq!(most_within(&passed, most.length.as_micros()), most.in_one, "{line}");
     }
     // A slot of 7 ms that is forgotten up to 7 ms early, in a window of 10.
     let limit: Limit = "sliding-counters 3/10ms resolution 7ms edge lenient".parse().unwrap();
-    let most = Explanation::new(limit.clone()).throughput().unwrap();
+    let most = Throughput::new(&limit).unwrap();
     assert_eq!((most.in_one, most.in_two), (6, 12));
     let passed = greedy(&limit, &[6_999, 10_000, 17_000, 24_000]);
     assert_eq!((most_within(&passed, 10_000), most_within(&passed, 20_000)), (6, 12));
     // The boundary exploit: all of one window at its end, all of the next at its start.
     let limit: Limit = "fixed-window 5/ms".parse().unwrap();
-    let most = Explanation::new(limit.clone()).throughput().unwrap();
+    let most = Throughput::new(&limit).unwrap();
     assert_eq!(most_within(&greedy(&limit, &[999, 1000]), 2), most.in_two);
 }

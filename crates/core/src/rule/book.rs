@@ -128,8 +128,8 @@ impl<B: Kept> Book<B> {
         }
     }
 
-    /// Makes ready for a change at `now`: what is past is set aside. Answers the instant of the decision,
-    /// and what [`restore`](Book::restore) needs should the change fail.
+    /// Makes ready for a change at `now`: what is past is set aside. Answers the instant of the
+    /// decision, and what [`restore`](Book::restore) needs should the change fail.
     fn open<R: Counting<Body = B>>(&mut self, now: Time, order: &Order<'_>) -> (Time, Book<B>) {
         let (alive, at) = self.alive::<R>(now);
         let past = if alive.is_some() { None } else { self.body.take() };
