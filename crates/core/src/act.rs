@@ -57,6 +57,13 @@ impl Act {
     }
 
     /// The operation of that name.
+    ///
+    /// ```
+    /// use tollgate_core::Act;
+    ///
+    /// assert_eq!(Act::named("settle"), Some(Act::Settle));
+    /// assert!(Act::Settle.needs_id());
+    /// ```
     #[must_use]
     pub fn named(name: &str) -> Option<Act> {
         Act::ALL.into_iter().find(|act| act.name() == name)

@@ -67,6 +67,15 @@ impl Limit {
 
     /// The same limit, `factor` times as tight: 2 halves it, 0.5 doubles it, 0 switches it off.
     ///
+    /// ```
+    /// use tollgate_core::Limit;
+    ///
+    /// let limit: Limit = "gcra 60/min burst 10".parse()?;
+    /// let tighter = limit.scaled("2".parse().unwrap())?;
+    /// assert_eq!(tighter.capacity(), Some(5));
+    /// # Ok::<(), tollgate_core::LimitError>(())
+    /// ```
+    ///
     /// # Errors
     /// If the numbers would leave their bounds.
     pub fn scaled(&self, factor: Decimal) -> Result<Limit, LimitError> {

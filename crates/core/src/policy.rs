@@ -118,6 +118,19 @@ pub struct Outcome {
 /// This is the only place where limits become decisions; every store calls it, or does the same.
 /// What an id remembers is the store's part, since only it can keep it.
 ///
+/// ```
+/// use tollgate_core::{Act, Key, Name, Op, Policy, Time, decide};
+///
+/// let policy = Policy::parse(Name::default(), ["gcra 1/s burst 1"])?;
+/// let items = policy.items(|_| Key::new(b"a").ok())?;
+/// let check = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
+///
+/// let mut states = [None];
+/// assert!(decide(&check, &mut states, Time::EPOCH)?.decision.allowed);
+/// assert!(!decide(&check, &mut states, Time::EPOCH)?.decision.allowed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the debt would be too large, or there is not one state for each item. Then no state has
 /// changed.

@@ -33,6 +33,14 @@ fn sized(what: &'static str, bytes: &[u8], most: usize) -> Result<(), Unfit> {
 }
 
 /// The key of a subject: any bytes, 1 to [`MAX_KEY_BYTES`] of them.
+///
+/// ```
+/// use tollgate_core::Key;
+///
+/// assert_eq!(Key::new(b"203.0.113.9")?.as_bytes(), b"203.0.113.9");
+/// assert_eq!(Key::new(b"").unwrap_err().to_string(), "key is empty; expected 1 to 1024 bytes");
+/// # Ok::<(), tollgate_core::Unfit>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key<'a>(&'a [u8]);
 
@@ -78,6 +86,14 @@ impl<'a> Id<'a> {
 /// The name of a policy or of a kind of subject: letters, digits, `-`, `_` and `.`.
 ///
 /// Names reach headers, metrics and keys of a store, so they are kept to what is safe in all three.
+///
+/// ```
+/// use tollgate_core::Name;
+///
+/// assert_eq!(Name::new("user-id")?.as_str(), "user-id");
+/// assert!(Name::new("evil\r\nheader").is_err());
+/// # Ok::<(), tollgate_core::Unfit>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Box<str>);
 

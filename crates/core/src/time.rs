@@ -72,6 +72,14 @@ impl Time {
 }
 
 /// A length of time, in microseconds.
+///
+/// ```
+/// use tollgate_core::Span;
+///
+/// let wait = Span::from_micros(17_142_858);
+/// assert_eq!(wait.to_string(), "17s 143ms");
+/// assert_eq!(wait.as_secs_ceil(), 18);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
