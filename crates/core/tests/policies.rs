@@ -322,3 +322,16 @@ fn a_lease_that_has_ended_is_not_remembered() {
     assert!(key.ask_as(&limits, Act::Check, 1, NOON + 40 * SECOND, Some("b")).allowed);
     assert!(!key.ask_as(&limits, Act::Check, 1, NOON + 41 * SECOND, Some("a")).allowed);
 }
+
+/// A write must not forget what a clock that steps back could still count: slots of 5 s do not fit
+/// a window of 7 evenly, so one ends in the middle of another.
+#[test]
+fn a_slot_that_ended_since_the_newest_began_counts_when_the_clock_steps_back() {
+    let (limits, key) =
+        ([limit("sliding-counters 10/7s resolution 5s edge lenient")], Asker::new());
+    for (cost, second) in [(4, 5), (3, 10), (1, 13)] {
+        assert!(key.ask(&limits, Act::Check, cost, second * SECOND).allowed);
+    }
+    let remaining = |second| key.ask(&limits, Act::Peek, 1, second * SECOND).remaining;
+    assert_eq!([remaining(13), remaining(9), remaining(13)], [Some(6), Some(2), Some(6)]);
+}

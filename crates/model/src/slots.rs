@@ -63,6 +63,16 @@ impl Slots {
         self.slots.retain(|slot| slot.count > 0);
     }
 
+    /// A write forgets what can never count again: no decision is made before the newest slot
+    /// began. If nothing counts any more, it forgets all.
+    fn forget_past(&mut self, when: u64) {
+        let oldest = self.oldest_counting(self.instant());
+        self.slots.retain(|slot| slot.number as i64 >= oldest);
+        if self.empty(when) {
+            self.slots.clear();
+        }
+    }
+
     fn changes(&self, event: &Event) -> bool {
         let when = event.when;
         match event.change {
@@ -103,19 +113,21 @@ impl Counting for Slots {
         if event.change.amount() == 0 || !self.changes(event) {
             return false;
         }
-        // A write forgets what no longer counts, so that a clock that steps back does not find it.
-        let oldest = self.oldest_counting(event.when);
-        self.slots.retain(|slot| slot.number as i64 >= oldest);
+        if self.empty(event.when) {
+            self.slots.clear();
+        }
+        let counts = self.oldest_counting(event.when);
         match event.change {
             Change::Take { cost, .. } => self.add(self.slot_of(event.when), cost),
             Change::TakeLate { cost, at, .. } => self.add(self.slot_of(at), cost),
-            Change::Refund { cost } => self.give(cost, |_| true),
+            Change::Refund { cost } => self.give(cost, |number| number as i64 >= counts),
             Change::GiveBack { cost, at, .. } => {
                 let taken = self.slot_of(at);
                 self.give(cost, |number| number == taken);
             }
             Change::Release { .. } | Change::Renew { .. } => {}
         }
+        self.forget_past(event.when);
         true
     }
 }

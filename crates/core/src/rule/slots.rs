@@ -73,9 +73,12 @@ impl Body {
         self.total.saturating_sub(past.map(|slot| slot.count).sum())
     }
 
-    fn drop_past(&mut self, now: Time) {
+    /// Drops what can never count again: no decision is made before the newest slot began. What is
+    /// past now, but was not then, is kept for a clock that steps back.
+    fn drop_past(&mut self) {
+        let instant = Slots::instant(self);
         while let Some(oldest) = self.slots.front() {
-            if self.ends(oldest) > now {
+            if self.ends(oldest) > instant {
                 break;
             }
             self.total = self.total.saturating_sub(oldest.count);
@@ -112,6 +115,14 @@ impl Body {
             self.slots.remove(place);
         }
         taken
+    }
+}
+
+/// A body in which nothing counts any more is none.
+fn tidy(body: &mut Option<Body>, now: Time) {
+    match body {
+        Some(state) if state.used(now) > 0 => state.drop_past(),
+        _ => *body = None,
     }
 }
 
@@ -167,8 +178,8 @@ impl Counting for Slots {
         let start = now.floor_to(self.cut.width);
         match body {
             Some(body) if body.cut == self.cut => {
-                body.drop_past(now);
                 body.add(start, cost);
+                body.drop_past();
             }
             _ => *body = Some(Body::new(self.cut, start, total)),
         }
@@ -177,14 +188,11 @@ impl Counting for Slots {
 
     fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
         let Some(state) = body else { return };
-        state.drop_past(now);
-        let mut left = cost;
+        let mut left = cost.min(state.used(now));
         while let (1.., Some(newest)) = (left, state.slots.len().checked_sub(1)) {
             left = left.saturating_sub(state.remove(newest, left));
         }
-        if state.slots.is_empty() {
-            *body = None;
-        }
+        tidy(body, now);
     }
 
     fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
@@ -199,13 +207,10 @@ impl Counting for Slots {
 
     fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
         let Some(state) = body else { return false };
-        state.drop_past(now);
         if let Some(place) = state.place_of(taken.at) {
             state.remove(place, cost);
         }
-        if state.slots.is_empty() {
-            *body = None;
-        }
+        tidy(body, now);
         true
     }
 
@@ -225,8 +230,8 @@ impl Counting for Slots {
                 if state.used(now).saturating_add(cost) > MAX_COUNT {
                     return Err(Overdrawn);
                 }
-                state.drop_past(now);
                 state.add(start, cost);
+                state.drop_past();
                 Ok(true)
             }
             None => self.take(body, taken.at, cost, Some(taken.handle)).map(|()| true),
