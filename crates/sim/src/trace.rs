@@ -1,5 +1,7 @@
 //! One step of a trace: `{"t_ms": 1500.25, "key": "a", "cost": 1, "op": "check"}`.
 
+mod plain;
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -48,6 +50,11 @@ impl<'t> Step<'t> {
     /// # Errors
     /// If it is not a JSON object, a field is unknown or its value is not accepted.
     pub fn parse(line: &'t str) -> Result<Step<'t>, StepError> {
+        plain::step(line).map_or_else(|| Step::parse_any(line), Ok)
+    }
+
+    /// Reads any line, and says what is wrong with it.
+    fn parse_any(line: &'t str) -> Result<Step<'t>, StepError> {
         let fields: Fields<'t> = serde_json::from_str(line).map_err(|error| {
             // It always says "line 1", which is not the line of the trace.
             let text = error.to_string().replace("at line 1 column", "at column");
@@ -272,5 +279,90 @@ impl<'t> Visitor<'t> for FieldsVisitor {
             }
         }
         Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lines that are right, nearly right and wrong, in pieces that meet in every way.
+    fn lines() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "{",
+            "}",
+            ",",
+            ":",
+            " ",
+            "\t",
+            "\"",
+            "\"t_ms\":",
+            "\"key\":",
+            "\"cost\":",
+            "\"op\":",
+            "\"id\":",
+            "\"keys\":",
+            "\"x\":",
+            "0",
+            "1",
+            "7.5",
+            "1500.250",
+            "00",
+            "1.",
+            ".5",
+            "-1",
+            "1e3",
+            "4294967296",
+            "\"a\"",
+            "\"\"",
+            "\"check\"",
+            "\"reserve\"",
+            "\"é\"",
+            "\"a\\n\"",
+            "null",
+            "[]",
+            "\u{7f}",
+            "\u{1}",
+        ]);
+        let field = prop::sample::select(vec![
+            "\"t_ms\":1500.25",
+            "\"t_ms\": 0",
+            "\"key\":\"k\"",
+            "\"cost\":3",
+            "\"op\":\"peek\"",
+            "\"op\":\"reserve\"",
+            "\"id\":\"i\"",
+            "\"t_ms\":01",
+            "\"cost\":1.0",
+            "\"key\":null",
+        ]);
+        let whole = prop::collection::vec(field, 0..5)
+            .prop_map(|fields| format!("{{{}}}", fields.join(",")));
+        let scraps = prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
+        prop_oneof![3 => whole, 2 => scraps]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_plain_reader_reads_nothing_otherwise(line in lines()) {
+            if let Some(step) = plain::step(&line) {
+                prop_assert_eq!(Ok(step), Step::parse_any(&line));
+            }
+        }
+    }
+
+    #[test]
+    fn the_plain_reader_reads_what_is_plain() {
+        for line in [
+            r#"{"t_ms":0}"#,
+            r#" { "t_ms" : 1500.25 , "key" : "a b" , "cost" : 0 , "op" : "check" } "#,
+            r#"{"op":"settle","id":"x","t_ms":1700000000000,"key":"é"}"#,
+        ] {
+            assert!(plain::step(line).is_some(), "{line}");
+        }
     }
 }
