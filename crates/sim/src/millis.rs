@@ -10,10 +10,14 @@ use tollgate_core::{Span, Time};
 /// microsecond is its last bit.
 pub(crate) fn exact(text: &str, decimals: u32) -> Option<u64> {
     // Most are whole numbers, and short.
-    if text.len() <= 15 && text.bytes().all(|b| b.is_ascii_digit()) {
-        return text.parse::<u64>().ok()?.checked_mul(10_u64.checked_pow(decimals)?);
+    let digit = |value: Option<u64>, byte: u8| {
+        byte.is_ascii_digit().then(|| value.map(|value| value * 10 + u64::from(byte - b'0')))?
+    };
+    let short = (1..=15).contains(&text.len());
+    match text.bytes().filter(|_| short).fold(short.then_some(0), digit) {
+        Some(whole) => whole.checked_mul(10_u64.checked_pow(decimals)?),
+        None => exact_decimal(text, i32::try_from(decimals).ok()?),
     }
-    exact_decimal(text, i32::try_from(decimals).ok()?)
 }
 
 fn exact_decimal(text: &str, decimals: i32) -> Option<u64> {

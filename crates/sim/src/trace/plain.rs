@@ -80,14 +80,17 @@ impl<'t> Cursor<'t> {
 
     /// Goes on while the bytes are of a kind; answers what was passed.
     fn pass(&mut self, kind: impl Fn(u8) -> bool) -> &'t str {
-        let start = self.at;
-        while self.peek().is_some_and(&kind) {
-            self.at += 1;
-        }
-        self.line.get(start..self.at).unwrap_or_default()
+        let rest = self.line.get(self.at..).unwrap_or_default();
+        let passed = rest.bytes().position(|byte| !kind(byte)).unwrap_or(rest.len());
+        self.at += passed;
+        rest.get(..passed).unwrap_or_default()
     }
 
     fn skip_space(&mut self) {
+        // Most lines have none, or one.
+        if self.peek().is_none_or(|byte| byte > b' ') {
+            return;
+        }
         self.pass(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     }
 
@@ -106,10 +109,14 @@ impl<'t> Cursor<'t> {
     /// Digits, and digits after a point; no number of JSON begins with a zero but those below one.
     fn number(&mut self) -> Option<&'t str> {
         self.skip_space();
-        let number = self.pass(|byte| byte.is_ascii_digit() || byte == b'.');
-        let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-        let plain = !whole.is_empty() && !part.is_empty() && !part.contains('.');
+        let start = self.at;
+        let whole = self.pass(|byte| byte.is_ascii_digit());
         let leading = whole.len() > 1 && whole.starts_with('0');
-        (plain && !leading).then_some(number)
+        (!whole.is_empty() && !leading).then_some(())?;
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            (!self.pass(|byte| byte.is_ascii_digit()).is_empty()).then_some(())?;
+        }
+        self.line.get(start..self.at)
     }
 }
