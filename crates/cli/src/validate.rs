@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Context;
-use tollgate_core::{Limit, LimitError, Name, nearest};
+use tollgate_core::{Limit, LimitError, Name, did_you_mean};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -101,8 +101,7 @@ impl Findings {
     }
 
     fn unknown(&mut self, at: usize, what: &str, word: &str, words: &[&str]) {
-        let meant = nearest(word, words.iter().copied());
-        let meant = meant.map(|word| format!(" (did you mean {word:?}?)")).unwrap_or_default();
+        let meant = did_you_mean(word, words.iter().copied());
         let accepted = words.join(", ");
         self.mistake(at, format!("{what} {word:?} is not known; expected {accepted}{meant}"));
     }

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::words::asked;
+
 /// An operation would leave a debt that takes too long to drain, or a count too large to be exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overdrawn;
@@ -179,10 +181,7 @@ impl fmt::Display for LimitError {
             value => write!(f, ": {field} {value:?} is not accepted")?,
         }
         write!(f, "; expected {accepted}")?;
-        match nearest {
-            Some(nearest) => write!(f, " (did you mean {nearest:?}?)"),
-            None => Ok(()),
-        }
+        f.write_str(&nearest.as_deref().map(asked).unwrap_or_default())
     }
 }
 

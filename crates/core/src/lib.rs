@@ -69,4 +69,4 @@ pub use rule::State;
 pub use store::{Answered, Store};
 pub use subject::{Id, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject, Unfit};
 pub use time::{Span, Time};
-pub use words::nearest;
+pub use words::did_you_mean;

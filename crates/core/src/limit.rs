@@ -122,6 +122,15 @@ impl Limit {
         build::rate(&self.spec, self.factor, &self.rule)
     }
 
+    /// The width of a slot of `sliding-log` and `sliding-counters`; `None` for others.
+    #[must_use]
+    pub fn slot_width(&self) -> Option<Span> {
+        match &self.rule {
+            Rule::Slots(slots) => Some(slots.width()),
+            _ => None,
+        }
+    }
+
     /// The greatest level of `ar1`, after the factor, which need not be whole; `None` for others.
     #[must_use]
     pub fn max_level(&self) -> Option<f64> {

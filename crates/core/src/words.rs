@@ -1,13 +1,29 @@
 //! "Did you mean": the nearest of a few right words.
 
-/// The word most like `typed`, if any is like it at all.
+/// ` (did you mean "WORD"?)`, or nothing if no word is like what was typed.
 ///
 /// ```
-/// assert_eq!(tollgate_core::nearest("tokn-bucket", ["gcra", "token-bucket"]), Some("token-bucket"));
-/// assert_eq!(tollgate_core::nearest("zzz", ["gcra", "token-bucket"]), None);
+/// use tollgate_core::did_you_mean;
+///
+/// let names = ["gcra", "token-bucket"];
+/// assert_eq!(did_you_mean("tokn-bucket", names), " (did you mean \"token-bucket\"?)");
+/// assert_eq!(did_you_mean("zzz", names), "");
 /// ```
 #[must_use]
-pub fn nearest<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+pub fn did_you_mean<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> String {
+    nearest(typed, words).map(asked).unwrap_or_default()
+}
+
+/// The question itself.
+pub(crate) fn asked(word: &str) -> String {
+    format!(" (did you mean {word:?}?)")
+}
+
+/// The word most like `typed`, if any is like it at all.
+pub(crate) fn nearest<'w>(
+    typed: &str,
+    words: impl IntoIterator<Item = &'w str>,
+) -> Option<&'w str> {
     // Long input is a mistake of another kind, and comparing it would take long too.
     const LONGEST: usize = 64;
     if typed.len() > LONGEST {

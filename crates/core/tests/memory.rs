@@ -2,27 +2,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use tollgate_core::{Act, Id, Key, Name, Op, PlainStore, Policy, Time};
+mod common;
+
+use common::Asker;
+use tollgate_core::Act;
 
 /// Entries that are not yet worth sweeping, twice over.
 const SOME: usize = 2 * 65_536;
 
-struct Keys {
-    store: PlainStore,
-    policy: Policy,
-}
+/// Asks each key with a cost of one; whether it may pass.
+struct Keys(Asker);
 
 impl Keys {
     fn new(lines: &[&str]) -> Keys {
-        let policy = Policy::parse(Name::default(), lines).unwrap();
-        Keys { store: PlainStore::default(), policy }
+        Keys(Asker::new(lines))
     }
 
     fn ask(&self, key: &str, act: Act, id: Option<&str>, micros: u64) -> bool {
-        let items = self.policy.items(|_| Key::new(key.as_bytes()).ok()).unwrap();
-        let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
-        let op = Op { policy: self.policy.name(), items: &items, act, cost: 1, id };
-        self.store.answer(&op, Time::from_micros(micros).unwrap()).unwrap().allowed
+        self.0.ask(key, act, 1, id, micros).allowed
     }
 }
 
@@ -32,7 +29,7 @@ fn what_has_reset_is_swept_out() {
     for n in 0..1_000_000 {
         keys.ask(&n.to_string(), Act::Check, None, n * 100_000);
     }
-    assert!(keys.store.len() < SOME, "{}", keys.store.len());
+    assert!(keys.0.store.len() < SOME, "{}", keys.0.store.len());
 }
 
 #[test]
@@ -41,7 +38,7 @@ fn what_still_counts_is_never_swept_out() {
     for n in 0..200_000_u64 {
         assert!(keys.ask(&n.to_string(), Act::Check, None, n));
     }
-    assert_eq!(keys.store.len(), 200_000);
+    assert_eq!(keys.0.store.len(), 200_000);
     assert!(!keys.ask("0", Act::Check, None, 200_000));
 }
 
@@ -63,10 +60,10 @@ fn ids_are_forgotten_with_their_leases_and_with_time() {
         keys.ask(&n.to_string(), Act::Check, Some("id"), 0);
         keys.ask(&n.to_string(), Act::Release, Some("id"), 0);
     }
-    assert!(keys.store.is_empty(), "{}", keys.store.len());
+    assert!(keys.0.store.is_empty(), "{}", keys.0.store.len());
 
     for n in 0..200_000_u64 {
         keys.ask("one", Act::Charge, Some(&n.to_string()), n * 2_000_000);
     }
-    assert!(keys.store.len() < SOME, "{}", keys.store.len());
+    assert!(keys.0.store.len() < SOME, "{}", keys.0.store.len());
 }

@@ -2,27 +2,24 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+mod common;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use tollgate_core::{Act, Decision, Key, Limit, Name, Op, PlainStore, Policy, Span, Time};
+use common::Asker;
+use tollgate_core::{Act, Decision, Limit, Span};
 
 /// One key of one policy, asked by itself.
-struct Asker {
-    store: PlainStore,
-    policy: Policy,
-}
+struct Client(Asker);
 
-impl Asker {
-    fn new(lines: &[&str]) -> Asker {
-        let policy = Policy::parse(Name::default(), lines).unwrap();
-        Asker { store: PlainStore::default(), policy }
+impl Client {
+    fn new(lines: &[&str]) -> Client {
+        Client(Asker::new(lines))
     }
 
     fn check(&self, cost: u64, micros: u64) -> Decision {
-        let items = self.policy.items(|_| Key::new(b"key").ok()).unwrap();
-        let op = Op { policy: self.policy.name(), items: &items, act: Act::Check, cost, id: None };
-        self.store.answer(&op, Time::from_micros(micros).unwrap()).unwrap()
+        self.0.ask("key", Act::Check, cost, None, micros)
     }
 
     /// How many checks of cost 1 pass at that instant.
@@ -39,7 +36,7 @@ fn a_burst_that_would_overflow_is_refused() {
     assert_eq!(refused.field(), "burst");
     assert_eq!(refused.value(), "213505");
     assert!("gcra 1/day burst 26063".parse::<Limit>().is_err());
-    let largest = Asker::new(&["gcra 1/day burst 26062"]);
+    let largest = Client::new(&["gcra 1/day burst 26062"]);
     assert_eq!(largest.burst(1_700_000_000_000_000), 10_000);
     assert!(largest.check(16_062, 1_700_000_000_000_000).allowed);
     assert!(!largest.check(1, 1_700_000_000_000_000).allowed);
@@ -49,7 +46,7 @@ fn a_burst_that_would_overflow_is_refused() {
 #[test]
 fn a_pause_earns_no_second_burst() {
     for line in ["gcra 1/s burst 10", "token-bucket 1/s burst 10", "leaky-bucket size 10"] {
-        let key = Asker::new(&[line]);
+        let key = Client::new(&[line]);
         assert_eq!(key.burst(1_000_000), 10, "{line}");
         assert_eq!(key.burst(16_000_000), 10, "{line}");
     }
@@ -59,7 +56,7 @@ fn a_pause_earns_no_second_burst() {
 /// after 0".
 #[test]
 fn a_denial_never_says_retry_at_once() {
-    let key = Asker::new(&["gcra 10000/s burst 1"]);
+    let key = Client::new(&["gcra 10000/s burst 1"]);
     assert!(key.check(1, 0).allowed);
     let denied = key.check(1, 0);
     assert_eq!(denied.retry_after, Some(Span::from_micros(100)));
@@ -71,7 +68,7 @@ fn a_denial_never_says_retry_at_once() {
 /// redis-cell divides by whole microseconds: rates above a million per second divide by zero.
 #[test]
 fn more_than_one_a_tick_is_counted_exactly() {
-    let key = Asker::new(&["gcra 3000000/s burst 3"]);
+    let key = Client::new(&["gcra 3000000/s burst 3"]);
     assert_eq!(key.burst(0), 3);
     assert_eq!(key.burst(1), 3);
     assert_eq!(key.check(4, 1).retry_after, None);
@@ -80,7 +77,7 @@ fn more_than_one_a_tick_is_counted_exactly() {
 /// An interval cut to whole ticks drifts: 3 a second is one every 333,333 and a third.
 #[test]
 fn a_third_of_a_second_is_a_third() {
-    let key = Asker::new(&["gcra 3/s burst 1"]);
+    let key = Client::new(&["gcra 3/s burst 1"]);
     let (mut now, mut passed) = (0, 0);
     while now < 3_600_000_000 {
         let decision = key.check(1, now);
@@ -106,7 +103,7 @@ fn callers_at_once_are_one_queue() {
         "concurrency 1000 ttl 1week",
     ];
     for line in lines {
-        let (key, passed) = (Asker::new(&[line, "unlimited"]), AtomicU64::new(0));
+        let (key, passed) = (Client::new(&[line, "unlimited"]), AtomicU64::new(0));
         thread::scope(|scope| {
             for thread in 0..4 {
                 let (key, passed) = (&key, &passed);
@@ -125,7 +122,7 @@ fn callers_at_once_are_one_queue() {
 /// A cost that can never fit is "never", and says so whatever the state.
 #[test]
 fn what_can_never_fit_says_never() {
-    let key = Asker::new(&["gcra 1/s burst 5"]);
+    let key = Client::new(&["gcra 1/s burst 5"]);
     assert_eq!(key.check(6, 0).retry_after, None);
     assert!(key.check(5, 0).allowed);
     assert_eq!(key.check(6, 0).retry_after, None);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tollgate_core::{Edge, Limit, Name, Period, Span, Spec};
 
-use crate::throughput::{Throughput, slot_width};
+use crate::throughput::Throughput;
 use crate::timeline::Timeline;
 
 /// One limit, explained.
@@ -60,7 +60,10 @@ impl Explanation {
                  is {period} old."
             ),
             (Spec::SlidingCounters { edge, .. }, Some((_, period)), _) => {
-                format!("At most {capacity} in {period}. {}", slots(self.limit.spec(), *edge))
+                format!(
+                    "At most {capacity} in {period}. {}",
+                    slots(self.limit.slot_width().unwrap_or_default(), *edge)
+                )
             }
             (Spec::SlidingWindow { .. }, Some((_, period)), _) => format!(
                 "At most {capacity} in any {period}, by estimate: what came in the last window is \
@@ -149,9 +152,7 @@ fn pace(count: u32, period: Span) -> String {
     }
 }
 
-fn slots(spec: &Spec, edge: Edge) -> String {
-    let Spec::SlidingCounters { resolution, rate, .. } = spec else { return String::new() };
-    let width = slot_width(*resolution, *rate);
+fn slots(width: Span, edge: Edge) -> String {
     let edge = match edge {
         Edge::Strict => "is kept until all of it is past",
         Edge::Lenient => "may be forgotten that much early",

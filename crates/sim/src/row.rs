@@ -12,10 +12,6 @@ const ALLOWED: Style = AnsiColor::Green.on_default();
 const DENIED: Style = AnsiColor::Red.on_default().bold();
 const FAINT: Style = Style::new().dimmed();
 
-/// The head of the columns that [`Answer`] prints.
-pub(crate) const HEAD: &str =
-    "          t_ms  key               op       cost            left  retry after  reset after";
-
 impl fmt::Display for Answer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (step, decision) = (self.step, &self.decision);
@@ -69,7 +65,8 @@ pub struct Tally {
 
 impl Tally {
     /// The head of the columns that [`Answer`] prints.
-    pub const HEAD: &'static str = HEAD;
+    pub const HEAD: &'static str =
+        "          t_ms  key               op       cost            left  retry after  reset after";
 
     /// Counts one answer.
     pub fn count(&mut self, answer: &Answer<'_>) {

@@ -1,6 +1,6 @@
 //! The most that a limit lets pass, whatever the client does.
 
-use tollgate_core::{Edge, Limit, Rate, Span, Spec};
+use tollgate_core::{Edge, Limit, Span, Spec};
 
 /// The most that can pass, whatever the client does.
 ///
@@ -36,8 +36,8 @@ impl Throughput {
             Spec::SlidingLog { .. } | Spec::SlidingCounters { edge: Edge::Strict, .. } => {
                 (capacity, times(2), true)
             }
-            Spec::SlidingCounters { resolution, rate, .. } => {
-                let width = slot_width(*resolution, *rate);
+            Spec::SlidingCounters { .. } => {
+                let width = limit.slot_width()?;
                 (times(bursts(width, length, 1)), times(bursts(width, length, 2)), true)
             }
             // Even what came in a lump weighs something until its window is over.
@@ -88,11 +88,6 @@ fn length_of(limit: &Limit) -> Option<Span> {
 )]
 fn after_a_full_step(max: f64, decay: f64) -> u64 {
     (max - max.floor() / decay) as u64
-}
-
-/// The width of the slots of sliding counters.
-pub(crate) fn slot_width(resolution: Option<Span>, rate: Rate) -> Span {
-    resolution.unwrap_or(Span::from_micros((rate.period.as_micros() / 60).max(1)))
 }
 
 /// How often a client can take all there is within so many windows, if the slot at the edge is

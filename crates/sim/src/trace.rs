@@ -7,13 +7,15 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use tollgate_core::{Act, Id, Key, MAX_COST, Time, nearest};
+use tollgate_core::{Act, Id, Key, MAX_COST, Time, did_you_mean};
 
 use crate::millis::exact;
 use crate::row::shown;
 
 /// The fields of a step.
 const FIELDS: [&str; 6] = ["t_ms", "key", "keys", "cost", "op", "id"];
+/// What is accepted, for a line that is no JSON at all.
+const SHAPE: &str = "; expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}";
 /// The key of a step that names none.
 const NAMELESS: &str = "-";
 
@@ -58,13 +60,9 @@ impl<'t> Step<'t> {
         let fields: Fields<'t> = serde_json::from_str(line).map_err(|error| {
             // It always says "line 1", which is not the line of the trace.
             let text = error.to_string().replace("at line 1 column", "at column");
-            let shape = "expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}";
-            let told = text.contains("expected a JSON object") || text.contains("is not known");
-            StepError(if told {
-                format!("not a step: {text}")
-            } else {
-                format!("not a step: {text}; {shape}")
-            })
+            // What is JSON, but no step, has said what is accepted already.
+            let shape = if error.is_data() { "" } else { SHAPE };
+            StepError(format!("not a step: {text}{shape}"))
         })?;
         fields.step()
     }
@@ -170,12 +168,7 @@ fn parse<'t, T: Deserialize<'t>>(
 }
 
 fn text<'t>(field: &str, raw: &'t RawValue) -> Result<Cow<'t, str>, StepError> {
-    let inside = raw.get().strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    // The JSON is known to be right, so a text without escapes is what stands between its quotes.
-    match inside.filter(|text| !text.contains('\\')) {
-        Some(text) => Ok(Cow::Borrowed(text)),
-        None => parse(field, raw, "a text").map(|Text(text)| text),
-    }
+    parse(field, raw, "a text").map(|Text(text)| text)
 }
 
 fn checked_key<'t>(field: &str, key: Cow<'t, str>) -> Result<Cow<'t, str>, StepError> {
@@ -206,12 +199,8 @@ fn op(raw: Option<&RawValue>) -> Result<Act, StepError> {
     let names = Act::ALL.map(Act::name);
     Act::named(&name).ok_or_else(|| {
         let error = bad("op", raw.get(), &names.join(", "));
-        StepError(format!("{error}{}", meant(&name, names)))
+        StepError(format!("{error}{}", did_you_mean(&name, names)))
     })
-}
-
-fn meant<'w>(typed: &str, words: impl IntoIterator<Item = &'w str>) -> String {
-    nearest(typed, words).map(|word| format!(" (did you mean {word:?}?)")).unwrap_or_default()
 }
 
 /// A text that is borrowed where it has no escapes.
@@ -268,7 +257,7 @@ impl<'t> Visitor<'t> for FieldsVisitor {
         while let Some((Text(name), value)) = map.next_entry::<Text<'t>, &'t RawValue>()? {
             let Some(field) = fields.named(&name) else {
                 let name = shortened(&name);
-                let meant = meant(&name, FIELDS);
+                let meant = did_you_mean(&name, FIELDS);
                 let accepted = FIELDS.join(", ");
                 return Err(M::Error::custom(format!(
                     "field {name:?} is not known; expected {accepted}{meant}"

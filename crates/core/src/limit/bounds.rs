@@ -46,7 +46,8 @@ pub(super) fn window(length: Span) -> LimitResult<Span> {
     within(length, MAX_WINDOW, "period", plain(length), accepted).map(|()| length)
 }
 
-pub(super) fn check_drip(size: u64, drip: u64, every: Span, field: &str) -> LimitResult<()> {
+pub(super) fn bucket(size: u64, drip: u64, every: Span, field: &str) -> LimitResult<Drip> {
     let accepted = "a bucket that drains within 2^51 µs (71 years): ceil(size / drip) * every";
-    within(Drip::new(size, drip, every).drain(), Span::MAX, field, size, accepted)
+    let bucket = Drip::new(size, drip, every);
+    within(bucket.drain(), Span::MAX, field, size, accepted).map(|()| bucket)
 }

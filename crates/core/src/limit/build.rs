@@ -1,16 +1,12 @@
 //! From what was written to a rule with checked numbers.
 
-use super::bounds::{
-    LimitResult, MAX_FACTOR, MAX_FADE, bad_factor, check_drip, plain, window, within,
-};
+use super::bounds::{LimitResult, MAX_FACTOR, MAX_FADE, bad_factor, bucket, plain, window, within};
 use super::legacy;
 use super::period::Period;
 use super::spec::{Edge, Rate, Spec, Zone};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::{
-    Calendar, Counting, Drip, Estimate, Fade, Flow, Frame, Held, Rule, Slots, Window,
-};
+use crate::rule::{Calendar, Counting, Estimate, Fade, Flow, Frame, Held, Rule, Slots, Window};
 use crate::time::Span;
 
 /// How many slots a window of sliding counters has if not said.
@@ -111,8 +107,7 @@ impl Scale {
 
     fn drip(&self, size: u32, drip: u32, every: Span, field: &str) -> LimitResult<Rule> {
         let (size, drip, every) = (self.bound(size)?, u64::from(drip), self.period(every)?);
-        check_drip(size, drip, every, field)?;
-        Ok(Rule::Drip(Drip::new(size, drip, every)))
+        bucket(size, drip, every, field).map(Rule::Drip)
     }
 
     fn fixed(&self, count: u32, period: Period, zone: &Zone) -> LimitResult<Rule> {

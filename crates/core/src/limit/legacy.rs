@@ -1,10 +1,10 @@
 //! `legacy`: limits written for Misskey's old limiter, turned into a leaking bucket that is never
 //! looser than they were meant to be.
 
-use super::bounds::{LimitResult, MILLISECOND, bad_factor, check_drip};
+use super::bounds::{self, LimitResult, MILLISECOND, bad_factor};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::{Drip, Rule};
+use crate::rule::Rule;
 use crate::time::Span;
 
 /// Halves up; dividing by zero gives zero.
@@ -48,6 +48,5 @@ pub(super) fn rule(
     };
     let scaled = factor.divides_up(size).zip(factor.multiplies_up(every));
     let (size, every) = scaled.ok_or_else(|| bad_factor(factor))?;
-    check_drip(size.max(1), drip, MILLISECOND.times(every.max(1)), "duration")
-        .map(|()| Rule::Drip(Drip::new(size.max(1), drip, MILLISECOND.times(every.max(1)))))
+    bounds::bucket(size.max(1), drip, MILLISECOND.times(every.max(1)), "duration").map(Rule::Drip)
 }

@@ -11,7 +11,7 @@ use crate::time::{Span, Time};
 
 /// How long a reservation can be settled. It is a debt of memory, so it has an end; the answer of a
 /// model or a download is over by then.
-pub(crate) const RESERVED: Span = Span::from_micros(3_600_000_000);
+const RESERVED: Span = Span::from_micros(3_600_000_000);
 
 /// The body if it still counts, and the instant at which the decision is made.
 fn alive<R: Counting>(body: Option<&R::Body>, now: Time) -> (Option<&R::Body>, Time) {

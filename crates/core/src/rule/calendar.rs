@@ -53,10 +53,12 @@ impl Calendar {
         let mut first = self.unit.first_day(date);
         // Where clocks were set back over midnight the date is yesterday's once more, but the
         // window of the new day has begun and goes on.
-        while self.begin(self.unit.next(first)) <= now && self.unit.next(first) > first {
+        let mut end = self.begin(self.unit.next(first));
+        while end <= now && self.unit.next(first) > first {
             first = self.unit.next(first);
+            end = self.begin(self.unit.next(first));
         }
-        (self.begin(first), self.begin(self.unit.next(first)))
+        (self.begin(first), end)
     }
 
     /// The first instant of a day; the epoch for days before it.

@@ -52,6 +52,10 @@ impl Slots {
         Slots { capacity, cut: Cut { width, life } }
     }
 
+    pub(crate) fn width(&self) -> Span {
+        self.cut.width
+    }
+
     /// The most slots one key can have, if nothing is charged beyond the capacity.
     pub(crate) fn most_slots(&self) -> u64 {
         self.cut.life.steps(self.cut.width).saturating_add(1).min(self.capacity)
