@@ -53,6 +53,21 @@ impl Answer {
     }
 }
 
+impl Decision {
+    /// What a policy of one limit says.
+    #[inline]
+    pub(crate) fn of(allowed: bool, answer: Answer) -> Decision {
+        Decision {
+            allowed,
+            limit: answer.limit,
+            remaining: answer.remaining,
+            retry_after: answer.retry_after,
+            reset_after: answer.reset_after,
+            bound_by: 0,
+        }
+    }
+}
+
 /// Folds the answers of a policy's limits into one, a limit at a time and in their order.
 pub(crate) struct Verdict {
     allowed: bool,

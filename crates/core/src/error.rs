@@ -27,6 +27,7 @@ enum Kind {
     Malformed(&'static str),
     Unanswered,
     Unavailable,
+    Full,
 }
 
 impl StoreError {
@@ -59,6 +60,18 @@ impl StoreError {
     #[must_use]
     pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: Kind::Unavailable, source: Some(Arc::from(source.into())) }
+    }
+
+    /// The store is full and the key is new, so that what was to be counted cannot be.
+    #[must_use]
+    pub fn full() -> StoreError {
+        StoreError { kind: Kind::Full, source: None }
+    }
+
+    /// Whether the store had no room for a new key.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.kind == Kind::Full
     }
 
     /// Whether the caller asked for too much debt. The key is denied as it is; asking again does
@@ -96,6 +109,9 @@ impl fmt::Display for StoreError {
             Kind::NoClock => f.write_str("this store has no clock: pass the time with the call"),
             Kind::Malformed(what) => write!(f, "malformed operation: {what}"),
             Kind::Unanswered => f.write_str("the store has not answered"),
+            Kind::Full => f.write_str(
+                "the store is full and this key is new: raise max_keys, or wait until keys reset",
+            ),
             Kind::Unavailable => f.write_str("the store is unavailable"),
         }
     }

@@ -4,19 +4,29 @@ use std::collections::HashMap;
 
 use crate::act::Act;
 use crate::decision::Decision;
-use crate::subject::Id;
+use crate::operation::Op;
+use crate::policy::Outcome;
+use crate::subject::{Id, write_part};
 use crate::time::Time;
 
-/// The answers given under ids, for the keys of one store.
+/// The answers given under ids: the part of the [contract](crate::Store) that [`decide`] leaves to
+/// the store.
 ///
-/// A scope is whatever the store uses to tell one key (policy and subjects) from another.
+/// A store asks [`given`](Remembered::given) before it decides, tells the outcome to
+/// [`note`](Remembered::note), and lets nobody in between the two.
+///
+/// [`decide`]: crate::decide
 #[derive(Debug, Default)]
-pub(crate) struct Remembered {
+pub struct Remembered {
     /// None is empty.
-    scopes: HashMap<Box<[u8]>, Answers>,
+    scopes: HashMap<Scope, Answers>,
     /// How many answers there are in all of them.
     count: usize,
 }
+
+/// Whose ids: a policy and all subjects of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Scope(Box<[u8]>);
 
 type Answers = HashMap<(Act, Box<[u8]>), Given>;
 
@@ -26,30 +36,51 @@ struct Given {
     until: Time,
 }
 
+impl Op<'_> {
+    /// Whose ids this operation may use or forget; `None` if it has nothing to do with ids.
+    #[must_use]
+    pub fn scope(&self) -> Option<Scope> {
+        if self.id.is_none() && self.act != Act::Reset {
+            return None;
+        }
+        let mut name = Vec::new();
+        write_part(&mut name, self.policy.as_str().as_bytes());
+        for item in self.items {
+            item.subject.write_to(&mut name);
+        }
+        Some(Scope(name.into()))
+    }
+}
+
 impl Remembered {
     /// What the same operation was answered, if that is still remembered.
-    pub(crate) fn answer(&self, scope: &[u8], act: Act, id: Id<'_>, now: Time) -> Option<Decision> {
-        let answers = self.scopes.get(scope)?;
-        let given = answers.get(&(act, id.as_bytes().into()))?;
+    #[must_use]
+    pub fn given(&self, scope: &Scope, op: &Op<'_>, now: Time) -> Option<Decision> {
+        let id = op.id.filter(|_| op.act.is_remembered())?;
+        let given = self.scopes.get(scope)?.get(&(op.act, id.as_bytes().into()))?;
         (now < given.until).then_some(given.decision)
     }
 
-    pub(crate) fn remember(
-        &mut self,
-        scope: &[u8],
-        act: Act,
-        id: Id<'_>,
-        decision: Decision,
-        until: Time,
-    ) {
-        let given = Given { decision, until };
-        let answers = self.scopes.entry(scope.into()).or_default();
+    /// Remembers the outcome of an operation, or forgets what it ended.
+    pub fn note(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome) {
+        match (op.act, op.id) {
+            (Act::Reset, _) => self.forget_all(&scope),
+            (Act::Release, Some(id)) => self.forget(&scope, id),
+            _ => {}
+        }
+        if let (Some(id), Some(until)) = (op.id, outcome.remember_until) {
+            self.remember(scope, op.act, id, Given { decision: outcome.decision, until });
+        }
+    }
+
+    fn remember(&mut self, scope: Scope, act: Act, id: Id<'_>, given: Given) {
+        let answers = self.scopes.entry(scope).or_default();
         let known = answers.insert((act, id.as_bytes().into()), given).is_some();
         self.count = self.count.saturating_add(usize::from(!known));
     }
 
     /// Forgets an id, whatever was done under it.
-    pub(crate) fn forget(&mut self, scope: &[u8], id: Id<'_>) {
+    fn forget(&mut self, scope: &Scope, id: Id<'_>) {
         let Some(answers) = self.scopes.get_mut(scope) else { return };
         let before = answers.len();
         answers.retain(|(_, known), _| **known != *id.as_bytes());
@@ -60,13 +91,13 @@ impl Remembered {
     }
 
     /// Forgets all ids of a key.
-    pub(crate) fn forget_all(&mut self, scope: &[u8]) {
+    fn forget_all(&mut self, scope: &Scope) {
         let forgotten = self.scopes.remove(scope).map_or(0, |answers| answers.len());
         self.count = self.count.saturating_sub(forgotten);
     }
 
     /// Drops what is past.
-    pub(crate) fn sweep(&mut self, now: Time) {
+    pub fn sweep(&mut self, now: Time) {
         self.scopes.retain(|_, answers| {
             answers.retain(|_, given| now < given.until);
             !answers.is_empty()
@@ -74,7 +105,15 @@ impl Remembered {
         self.count = self.scopes.values().map(HashMap::len).sum();
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many answers are remembered.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.count
+    }
+
+    /// Whether nothing is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 }

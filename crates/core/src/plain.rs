@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::act::Act;
 use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::ids::Remembered;
@@ -95,26 +94,17 @@ struct Keys {
 
 impl Keys {
     fn answer(&mut self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
-        let id = op.id.filter(|_| op.act.is_remembered());
-        let scope = if op.id.is_some() || op.act == Act::Reset { scope(op) } else { Vec::new() };
-        if let Some(given) = id.and_then(|id| self.remembered.answer(&scope, op.act, id, now)) {
+        let scope = op.scope();
+        let given = scope.as_ref().and_then(|scope| self.remembered.given(scope, op, now));
+        if let Some(given) = given {
             return Ok(given);
         }
         let outcome = self.decide(op, now)?;
-        self.note(op, &scope, outcome);
+        if let Some(scope) = scope {
+            self.remembered.note(scope, op, outcome);
+        }
         self.sweep(now);
         Ok(outcome.decision)
-    }
-
-    fn note(&mut self, op: &Op<'_>, scope: &[u8], outcome: Outcome) {
-        match (op.act, op.id) {
-            (Act::Reset, _) => self.remembered.forget_all(scope),
-            (Act::Release, Some(id)) => self.remembered.forget(scope, id),
-            _ => {}
-        }
-        if let (Some(id), Some(until)) = (op.id, outcome.remember_until) {
-            self.remembered.remember(scope, op.act, id, outcome.decision, until);
-        }
     }
 
     fn decide(&mut self, op: &Op<'_>, now: Time) -> Result<Outcome, StoreError> {
@@ -191,14 +181,4 @@ fn write_name(name: &mut Vec<u8>, op: &Op<'_>, position: usize, subject: Subject
     name.extend_from_slice(&position.to_le_bytes());
     write_part(name, op.policy.as_str().as_bytes());
     subject.write_to(name);
-}
-
-/// What the ids of an operation are kept under: policy and all its subjects.
-fn scope(op: &Op<'_>) -> Vec<u8> {
-    let mut name = Vec::new();
-    write_part(&mut name, op.policy.as_str().as_bytes());
-    for item in op.items {
-        item.subject.write_to(&mut name);
-    }
-    name
 }

@@ -70,16 +70,26 @@ impl Policy {
         &'a self,
         mut key_of: impl FnMut(Option<&'a str>) -> Option<Key<'a>>,
     ) -> Result<Vec<Item<'a>>, NoKey> {
-        let mut item = |limit: &'a Limit| {
-            let kind = limit.per();
-            let key = match kind.map(Name::as_str) {
-                Some(Name::ALL) => Some(Key::EVERYONE),
-                name => key_of(name),
-            };
-            let key = key.ok_or_else(|| NoKey(kind.cloned()))?;
-            Ok(Item { limit, subject: Subject { kind, key } })
+        self.limits.iter().map(|limit| limit.item(&mut key_of)).collect()
+    }
+}
+
+impl Limit {
+    /// The limit with the subject it counts, as in [`Policy::items`].
+    ///
+    /// # Errors
+    /// If the subject has no key.
+    pub fn item<'a>(
+        &'a self,
+        key_of: impl FnOnce(Option<&'a str>) -> Option<Key<'a>>,
+    ) -> Result<Item<'a>, NoKey> {
+        let kind = self.per();
+        let key = match kind.map(Name::as_str) {
+            Some(Name::ALL) => Some(Key::EVERYONE),
+            name => key_of(name),
         };
-        self.limits.iter().map(&mut item).collect()
+        let key = key.ok_or_else(|| NoKey(kind.cloned()))?;
+        Ok(Item { limit: self, subject: Subject { kind, key } })
     }
 }
 

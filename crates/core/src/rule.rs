@@ -10,12 +10,14 @@
 //! from an old state is still exact, and the next write moves it over.
 
 mod book;
+mod bytes;
 mod calendar;
 mod drip;
 mod estimate;
 mod fade;
 mod flow;
 mod held;
+mod packed;
 mod slots;
 mod window;
 
@@ -27,6 +29,7 @@ pub(crate) use estimate::Estimate;
 pub(crate) use fade::Fade;
 pub(crate) use flow::Flow;
 pub(crate) use held::Held;
+pub use packed::{Checked, Packed, Terms};
 pub(crate) use slots::Slots;
 pub(crate) use window::{Frame, Window};
 
@@ -133,7 +136,7 @@ pub(crate) trait Counting {
 /// A body that is kept in a [`State`], and told from those of other rules.
 pub(crate) trait Kept: Clone {
     fn find(state: &State) -> Option<&Book<Self>>;
-    fn open(state: State) -> Option<Book<Self>>;
+    fn find_mut(state: &mut State) -> Option<&mut Book<Self>>;
     fn close(book: Book<Self>) -> State;
 }
 
@@ -157,8 +160,8 @@ macro_rules! rules {
                 if let Kind::$kind(book) = &state.0 { Some(book) } else { None }
             }
 
-            fn open(state: State) -> Option<Book<Self>> {
-                if let Kind::$kind(book) = state.0 { Some(book) } else { None }
+            fn find_mut(state: &mut State) -> Option<&mut Book<Self>> {
+                if let Kind::$kind(book) = &mut state.0 { Some(book) } else { None }
             }
 
             fn close(book: Book<Self>) -> State {
@@ -281,12 +284,17 @@ fn apply<R: Counting>(
     state: &mut Option<State>,
     order: &Order<'_>,
 ) -> Result<bool, Overdrawn> {
-    let own = state.as_ref().is_none_or(|state| R::Body::find(state).is_some());
-    let kept = if own { state.take() } else { None };
-    let mut book = kept.and_then(R::Body::open).unwrap_or_default();
+    if let Some(book) = state.as_mut().and_then(R::Body::find_mut) {
+        let changed = book.apply(rule, order);
+        if book.is_empty() {
+            *state = None;
+        }
+        return changed;
+    }
+    let mut book = Book::default();
     let changed = book.apply(rule, order);
     // What another rule left behind goes when there is something to put in its place.
-    if own || !book.is_empty() || order.act == Act::Reset {
+    if !book.is_empty() || order.act == Act::Reset {
         *state = (!book.is_empty()).then(|| R::Body::close(book));
     }
     changed

@@ -95,7 +95,10 @@ impl<'a> Id<'a> {
 /// # Ok::<(), tollgate_core::Unfit>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Name(Box<str>);
+pub struct Name {
+    text: Box<str>,
+    digest: u64,
+}
 
 impl Name {
     /// The name that stands for everyone in `per all`.
@@ -113,27 +116,44 @@ impl Name {
                 let why = format!("{text:?} has {c:?}; expected letters, digits, '-', '_' or '.'");
                 Err(Unfit { what: "name", why })
             }
-            None => Ok(Name(text.into())),
+            None => Ok(Name::of(text)),
         }
+    }
+
+    fn of(text: &str) -> Name {
+        Name { text: text.into(), digest: digest(text) }
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
+
+    /// A number that stands for the text: the same on every machine and in every version, so that
+    /// what is kept under it can be found again. Not for names that strangers choose.
+    #[must_use]
+    pub const fn digest(&self) -> u64 {
+        self.digest
+    }
+}
+
+/// FNV-1a.
+fn digest(text: &str) -> u64 {
+    let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 impl Default for Name {
     /// The policy of a check that names none.
     fn default() -> Name {
-        Name("default".into())
+        Name::of("default")
     }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 

@@ -8,16 +8,25 @@ use std::num::Saturating;
 /// An intermediate result.
 pub(crate) type Wide = Saturating<u128>;
 
+#[inline]
 pub(crate) fn wide(value: u64) -> Wide {
     Saturating(u128::from(value))
 }
 
+/// The exact product of two numbers; it always fits.
+#[inline]
+pub(crate) fn product(a: u64, b: u64) -> Wide {
+    Saturating(u128::from(a).wrapping_mul(u128::from(b)))
+}
+
 /// Back to 64 bits; the greatest there is if it does not fit.
+#[inline]
 pub(crate) fn narrow(value: Wide) -> u64 {
     u64::try_from(value.0).unwrap_or(u64::MAX)
 }
 
 /// Rounded down. Dividing by zero gives the greatest value.
+#[inline]
 pub(crate) fn floor_div(above: Wide, below: Wide) -> Wide {
     match short(above, below) {
         Some((above, below)) => above.checked_div(below).map_or(Saturating(u128::MAX), wide),
@@ -26,6 +35,7 @@ pub(crate) fn floor_div(above: Wide, below: Wide) -> Wide {
 }
 
 /// Rounded up. Dividing by zero gives the greatest value.
+#[inline]
 pub(crate) fn ceil_div(above: Wide, below: Wide) -> Wide {
     match short(above, below) {
         _ if below.0 == 0 => Saturating(u128::MAX),
@@ -35,6 +45,7 @@ pub(crate) fn ceil_div(above: Wide, below: Wide) -> Wide {
 }
 
 /// Both as 64 bits, which is what nearly all of them are: the processor divides those by itself.
+#[inline]
 fn short(above: Wide, below: Wide) -> Option<(u64, u64)> {
     u64::try_from(above.0).ok().zip(u64::try_from(below.0).ok())
 }

@@ -14,7 +14,8 @@ use crate::time::{Span, Time};
 const RESERVED: Span = Span::from_micros(3_600_000_000);
 
 /// The body if it still counts, and the instant at which the decision is made.
-fn alive<R: Counting>(body: Option<&R::Body>, now: Time) -> (Option<&R::Body>, Time) {
+#[inline]
+pub(crate) fn alive<R: Counting>(body: Option<&R::Body>, now: Time) -> (Option<&R::Body>, Time) {
     let body = body.filter(|body| now < R::resets(body));
     (body, body.map_or(now, |body| now.max(R::instant(body))))
 }
@@ -35,6 +36,19 @@ pub(crate) fn answer<R: Counting>(
 ) -> Answer {
     let (body, at) = alive::<R>(body, now);
     let room = body.map_or(Some(rule.capacity()), |body| rule.headroom(body, at));
+    answer_of(rule, body, now, at, room, cost)
+}
+
+/// The numbers of a body that still counts, or of none, with so much `room` at the instant `at`.
+#[inline]
+pub(crate) fn answer_of<R: Counting>(
+    rule: &R,
+    body: Option<&R::Body>,
+    now: Time,
+    at: Time,
+    room: Option<u64>,
+    cost: u64,
+) -> Answer {
     let retry_after = match body {
         _ if cost > rule.capacity() => None,
         Some(body) if room.is_none_or(|room| cost > room) => {
@@ -67,17 +81,17 @@ pub(crate) struct Order<'a> {
 
 /// An open reservation.
 #[derive(Debug, Clone)]
-struct Note {
-    handle: Box<[u8]>,
+pub(super) struct Note {
+    pub(super) handle: Box<[u8]>,
     /// When its cost was taken.
-    at: Time,
-    estimate: u64,
+    pub(super) at: Time,
+    pub(super) estimate: u64,
     /// The least there was, ever since, of what it was taken from. More than that cannot be given
     /// back without being more generous than if less had been reserved: water that has drained
     /// meanwhile, or that a refund has given back, is no longer there.
-    least: u64,
+    pub(super) least: u64,
     /// When it is forgotten; then it stands as charged.
-    until: Time,
+    pub(super) until: Time,
 }
 
 /// The state of one limit and one subject.
@@ -94,6 +108,19 @@ impl<B> Default for Book<B> {
 }
 
 impl<B: Kept> Book<B> {
+    pub(super) fn with_notes(body: Option<B>, notes: Vec<Note>) -> Book<B> {
+        Book { body, notes }
+    }
+
+    pub(super) fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The body, if there are no reservations beside it.
+    pub(crate) fn body_alone(&self) -> Option<&B> {
+        self.body.as_ref().filter(|_| self.notes.is_empty())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.body.is_none() && self.notes.is_empty()
     }

@@ -8,16 +8,17 @@
 //!
 //! **What it costs.** Two numbers: the level, and when the last drop fell.
 
+use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
-use crate::wide::{floor_div, narrow, wide};
+use crate::wide::{floor_div, narrow, product, wide};
 
 /// The rhythm of a leak: so many units, so often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Leak {
-    drip: u64,
-    every: Span,
+pub(super) struct Leak {
+    pub(super) drip: u64,
+    pub(super) every: Span,
 }
 
 /// A bucket of `size` with a leak.
@@ -68,14 +69,29 @@ impl Body {
     /// The same water with another leak. The share of the way to the next drop is kept, so that
     /// changing to and fro can neither hold a drop back nor bring one early.
     fn with_leak(self, leak: Leak, now: Time) -> Body {
-        let gone = wide(now.since(self.since).as_micros()) * wide(leak.every.as_micros());
+        if self.leak.every == leak.every {
+            return Body { leak, ..self };
+        }
+        let gone = product(now.since(self.since).as_micros(), leak.every.as_micros());
         let gone = narrow(floor_div(gone, wide(self.leak.every.as_micros())));
-        let since = if self.leak.every == leak.every {
-            self.since
-        } else {
-            Time::at(now.as_micros().saturating_sub(gone))
-        };
-        Body { level: self.level, since, leak }
+        Body { level: self.level, since: Time::at(now.as_micros().saturating_sub(gone)), leak }
+    }
+}
+
+impl Pack for Drip {
+    fn terms(&self) -> Under {
+        Under::Drip(self.leak)
+    }
+
+    #[inline]
+    fn pack(body: &Body) -> (Under, Words) {
+        (Under::Drip(body.leak), [body.level, body.since.as_micros(), 0])
+    }
+
+    #[inline]
+    fn unpack(under: Under, [level, since, _]: Words) -> Option<Body> {
+        let Under::Drip(leak) = under else { return None };
+        Some(Body { level, since: Time::at(since), leak })
     }
 }
 

@@ -8,10 +8,11 @@
 //!
 //! **What it costs.** Two counters and the start of a window, whatever the limit.
 
+use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
-use crate::wide::{Wide, ceil_div, floor_div, narrow, wide};
+use crate::wide::{Wide, ceil_div, floor_div, narrow, product, wide};
 
 /// At most `capacity` by estimate in any `window`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Body {
 
     /// What the last window still weighs, times the window.
     fn carried(&self, now: Time) -> Wide {
-        wide(self.last) * wide(self.end().since(now).as_micros())
+        product(self.last, self.end().since(now).as_micros())
     }
 
     fn used(&self, now: Time) -> u64 {
@@ -79,6 +80,23 @@ impl Body {
 
     fn or_none(self) -> Option<Body> {
         (self.last > 0 || self.count > 0).then_some(self)
+    }
+}
+
+impl Pack for Estimate {
+    fn terms(&self) -> Under {
+        Under::Estimate(self.window)
+    }
+
+    #[inline]
+    fn pack(body: &Body) -> (Under, Words) {
+        (Under::Estimate(body.window), [body.start.as_micros(), body.last, body.count])
+    }
+
+    #[inline]
+    fn unpack(under: Under, [start, last, count]: Words) -> Option<Body> {
+        let Under::Estimate(window) = under else { return None };
+        Some(Body { start: Time::at(start), window, last, count })
     }
 }
 
@@ -108,10 +126,10 @@ impl Counting for Estimate {
 
     fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
         let body = body.rolled(now);
-        let window = wide(body.window.as_micros());
+        let window = body.window.as_micros();
         // How long before the end of a window its predecessor weighs no more than `room`.
         let weighs = |room: u64, last: u64| {
-            Span::from_micros(narrow(floor_div(wide(room) * window, wide(last)).min(window)))
+            Span::from_micros(narrow(floor_div(product(room, window), wide(last))).min(window))
         };
         let room = self.capacity.saturating_sub(cost);
         let (end, before) = match room.checked_sub(body.count) {

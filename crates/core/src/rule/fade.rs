@@ -9,16 +9,20 @@
 //! **What it costs.** One double and one instant. Doubles are used with `* / +` only and in one
 //! order, so that every store agrees to the last bit.
 
+use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 
 /// How a level fades, and below what it is nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Fading {
+pub(super) struct Fading {
     decay: f64,
     resolution: Span,
     floor: f64,
+    /// One over the logarithm of `decay`: how many steps divide by the number e. Only guesses are
+    /// made with it.
+    pace: f64,
 }
 
 /// A fading level of at most `max`.
@@ -51,22 +55,37 @@ fn power(decay: f64, mut steps: u64) -> f64 {
     product
 }
 
-/// The least number of steps for which `enough` holds, given that it holds from there on.
-fn first_step(enough: impl Fn(u64) -> bool) -> u64 {
-    let mut above = 1_u64;
-    while !enough(above) {
-        above = above.saturating_mul(2);
-    }
-    let mut below = 0_u64;
-    while below < above {
-        let middle = below.midpoint(above);
-        if enough(middle) {
-            above = middle;
-        } else {
-            below = middle.saturating_add(1);
+/// The least number of steps for which `enough` holds, given that it holds from there on. Looked
+/// for around a guess, which is nearly always right, so that two looks are enough.
+fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high, mut stride) = (guess, guess, 1_u64);
+    if enough(guess) {
+        while low > 0 && low == high {
+            low = high.saturating_sub(stride);
+            if enough(low) {
+                high = low;
+                stride = stride.saturating_mul(2);
+            } else {
+                low = low.saturating_add(1);
+                break;
+            }
+        }
+    } else {
+        while !enough(high) {
+            low = high.saturating_add(1);
+            high = high.saturating_add(stride);
+            stride = stride.saturating_mul(2);
         }
     }
-    above
+    while low < high {
+        let middle = low.midpoint(high);
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = middle.saturating_add(1);
+        }
+    }
+    high
 }
 
 #[expect(clippy::cast_precision_loss, reason = "costs and counts stay below 2^52")]
@@ -86,7 +105,8 @@ fn whole(level: f64) -> u64 {
 impl Fade {
     /// `max` from 1 to a million, so that a cost of one is never below the floor; `decay` above 1.
     pub(crate) fn new(max: f64, decay: f64, resolution: Span) -> Fade {
-        Fade { max, fading: Fading { decay, resolution, floor: max / 1e6 } }
+        let fading = Fading { decay, resolution, floor: max / 1e6, pace: decay.ln().recip() };
+        Fade { max, fading }
     }
 
     pub(crate) fn max(&self) -> f64 {
@@ -109,6 +129,16 @@ impl Fade {
 }
 
 impl Fading {
+    /// From numbers that may be anything.
+    pub(super) fn new(decay: f64, resolution: Span, floor: f64) -> Option<Fading> {
+        let right = decay.is_finite() && decay > 1.0 && floor.is_finite() && floor > 0.0;
+        right.then(|| Fading { decay, resolution, floor, pace: decay.ln().recip() })
+    }
+
+    pub(super) fn numbers(&self) -> (f64, Span, f64) {
+        (self.decay, self.resolution, self.floor)
+    }
+
     /// What is left of a level after so many steps.
     fn after(&self, level: f64, steps: u64) -> f64 {
         let level = level / power(self.decay, steps);
@@ -116,7 +146,13 @@ impl Fading {
     }
 
     fn lasts(&self, level: f64) -> Span {
-        self.resolution.times(first_step(|steps| self.after(level, steps) == 0.0))
+        let guess = self.guess(level / self.floor);
+        self.resolution.times(first_step(guess, |steps| self.after(level, steps) == 0.0))
+    }
+
+    /// About how many steps divide a level by so much.
+    fn guess(&self, by: f64) -> u64 {
+        whole((by.ln() * self.pace).ceil())
     }
 
     /// How often the level was divided between two instants.
@@ -137,6 +173,25 @@ impl Fading {
 impl Body {
     fn at(&self, now: Time) -> f64 {
         self.fading.after(self.level, self.fading.steps(self.since, now))
+    }
+}
+
+impl Pack for Fade {
+    fn terms(&self) -> Under {
+        Under::Fade(self.fading)
+    }
+
+    #[inline]
+    fn pack(body: &Body) -> (Under, Words) {
+        let words = [body.level.to_bits(), body.since.as_micros(), body.gone.as_micros()];
+        (Under::Fade(body.fading), words)
+    }
+
+    #[inline]
+    fn unpack(under: Under, [level, since, gone]: Words) -> Option<Body> {
+        let Under::Fade(fading) = under else { return None };
+        let level = Some(f64::from_bits(level)).filter(|level| level.is_finite())?;
+        Some(Body { level, since: Time::at(since), gone: Time::at(gone), fading })
     }
 }
 
@@ -172,7 +227,9 @@ impl Counting for Fade {
     }
 
     fn fits_at(&self, body: &Body, _: Time, cost: u64) -> Time {
-        let steps = first_step(|steps| self.fits(body.fading.after(body.level, steps), cost));
+        let guess = body.fading.guess(body.level / (self.max - float(cost)).max(body.fading.floor));
+        let enough = |steps| self.fits(body.fading.after(body.level, steps), cost);
+        let steps = first_step(guess, enough);
         body.since.after(body.fading.resolution.times(steps))
     }
 

@@ -9,16 +9,20 @@
 //! **What it costs.** One number, the instant when the bucket will be empty. The time one unit
 //! takes to sink is a fraction, kept as one, so that nothing drifts.
 
+use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
+use std::num::Saturating;
+
+use crate::decision::Answer;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
-use crate::wide::{Wide, ceil_div, floor_div, gcd, mul_div_up, narrow, wide};
+use crate::wide::{Wide, ceil_div, floor_div, gcd, mul_div_up, narrow, product, wide};
 
 /// The time one unit takes to sink: `ticks / parts`, in lowest terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Pace {
-    ticks: u64,
-    parts: u64,
+pub(super) struct Pace {
+    pub(super) ticks: u64,
+    pub(super) parts: u64,
 }
 
 /// A bucket of `capacity` that sinks at a pace.
@@ -44,20 +48,68 @@ impl Flow {
     }
 }
 
+impl Flow {
+    /// A check in numbers of 64 bits, which are enough for nearly all limits: both the instant of
+    /// emptiness, `word`, and now are counted from the same origin. Answers whether it passed, the
+    /// numbers, and the word it leaves; `None` if 64 bits are not enough.
+    #[inline]
+    pub(super) fn check_word(
+        &self,
+        word: u64,
+        now: Span,
+        cost: u64,
+    ) -> Option<(bool, Answer, u64)> {
+        let Pace { ticks, parts } = self.pace;
+        let now = now.as_micros().checked_mul(parts)?;
+        let full = self.capacity.checked_mul(ticks)?;
+        let weight = cost.checked_mul(ticks)?;
+        let before = word.saturating_sub(now);
+        let after = before.checked_add(weight)?;
+        let allowed = after <= full;
+        let left = if allowed { after } else { before };
+        let over = left.checked_add(weight)?.saturating_sub(full);
+        let spans = |parts_of: u64| {
+            Span::from_micros(if parts == 1 { parts_of } else { parts_of.div_ceil(parts) })
+        };
+        let answer = Answer {
+            limit: Some(self.capacity),
+            remaining: full.saturating_sub(left).checked_div(ticks),
+            retry_after: (cost <= self.capacity).then(|| spans(over)),
+            reset_after: spans(left),
+        };
+        Some((allowed, answer, if allowed { now.checked_add(left)? } else { word }))
+    }
+}
+
 impl Pace {
     /// The instant in parts of a tick.
     fn parts_at(self, now: Time) -> Wide {
-        wide(now.as_micros()) * wide(self.parts)
+        product(now.as_micros(), self.parts)
     }
 
     /// The first tick that is not before the instant given in parts.
     fn tick_of(self, parts: Wide) -> Time {
-        Time::at(narrow(ceil_div(parts, wide(self.parts))))
+        // Most limits sink in whole ticks, and dividing costs as much as all the rest.
+        let ticks = if self.parts == 1 { parts } else { ceil_div(parts, wide(self.parts)) };
+        Time::at(narrow(ticks))
+    }
+
+    /// The instant of emptiness that the words say, in parts of a tick from `origin` on.
+    #[inline]
+    pub(super) fn word_since(self, origin: Time, [low, high, _]: Words) -> Option<u64> {
+        let from = join(low, high).0.checked_sub(self.parts_at(origin).0)?;
+        u64::try_from(from).ok()
+    }
+
+    /// The words that say what [`word_since`](Pace::word_since) told.
+    #[inline]
+    pub(super) fn words_at(self, origin: Time, word: u64) -> Words {
+        split(self.parts_at(origin) + wide(word))
     }
 
     /// How many parts of a tick this much water takes to sink.
     fn sinks_in(self, units: u64) -> Wide {
-        wide(units) * wide(self.ticks)
+        product(units, self.ticks)
     }
 }
 
@@ -76,6 +128,38 @@ impl Body {
     }
 }
 
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves")]
+fn split(value: Wide) -> Words {
+    [value.0 as u64, (value.0 >> 64) as u64, 0]
+}
+
+#[inline]
+fn join(low: u64, high: u64) -> Wide {
+    Saturating(u128::from(high) << 64 | u128::from(low))
+}
+
+impl Pack for Flow {
+    #[inline]
+    fn terms(&self) -> Under {
+        Under::Flow(self.pace)
+    }
+
+    #[inline]
+    fn pack(body: &Body) -> (Under, Words) {
+        (Under::Flow(body.pace), split(body.empty))
+    }
+
+    #[inline]
+    fn unpack(under: Under, [low, high, _]: Words) -> Option<Body> {
+        if let Under::Flow(pace) = under {
+            Some(Body { empty: join(low, high), pace })
+        } else {
+            None
+        }
+    }
+}
+
 impl Counting for Flow {
     type Body = Body;
 
@@ -85,7 +169,7 @@ impl Counting for Flow {
 
     /// How long a full bucket takes to sink, rounded up.
     fn drain(&self) -> Span {
-        let full = wide(self.capacity) * wide(self.pace.ticks);
+        let full = self.pace.sinks_in(self.capacity);
         Span::from_micros(narrow(ceil_div(full, wide(self.pace.parts))))
     }
 
@@ -118,7 +202,7 @@ impl Counting for Flow {
     ) -> Result<(), Overdrawn> {
         let used = body.as_ref().map_or(wide(0), |body| body.at_pace(self.pace, now));
         let left = used + self.pace.sinks_in(cost);
-        let longest = wide(Span::MAX.as_micros()) * wide(self.pace.parts);
+        let longest = product(Span::MAX.as_micros(), self.pace.parts);
         if left > longest.min(self.pace.sinks_in(MAX_COUNT)) {
             return Err(Overdrawn);
         }

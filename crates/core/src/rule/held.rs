@@ -20,16 +20,16 @@ pub(crate) struct Held {
 }
 
 #[derive(Debug, Clone)]
-struct Lease {
+pub(super) struct Lease {
     /// Under what it can be released; without one it ends by itself.
-    handle: Option<Box<[u8]>>,
-    count: u64,
-    ends: Time,
+    pub(super) handle: Option<Box<[u8]>>,
+    pub(super) count: u64,
+    pub(super) ends: Time,
 }
 
 /// The leases, from the one taken first. Never empty.
 #[derive(Debug, Clone)]
-pub(crate) struct Body(Vec<Lease>);
+pub(crate) struct Body(pub(super) Vec<Lease>);
 
 impl Held {
     pub(crate) fn new(capacity: u64, ttl: Span) -> Held {

@@ -18,9 +18,9 @@ use crate::time::{Span, Time};
 
 /// How time is cut: the width of a slot, and how long one counts from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Cut {
-    width: Span,
-    life: Span,
+pub(super) struct Cut {
+    pub(super) width: Span,
+    pub(super) life: Span,
 }
 
 /// At most `capacity` in all slots that count.
@@ -31,17 +31,17 @@ pub(crate) struct Slots {
 }
 
 #[derive(Debug, Clone)]
-struct Slot {
-    start: Time,
-    count: u64,
+pub(super) struct Slot {
+    pub(super) start: Time,
+    pub(super) count: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    cut: Cut,
+    pub(super) cut: Cut,
     total: u64,
     /// Never empty, and from the oldest on.
-    slots: VecDeque<Slot>,
+    pub(super) slots: VecDeque<Slot>,
 }
 
 impl Slots {
@@ -67,6 +67,12 @@ impl Body {
         Body { cut, total: count, slots: VecDeque::from([Slot { start, count }]) }
     }
 
+    /// A body of these slots, from the oldest on.
+    pub(super) fn of(cut: Cut, slots: Vec<Slot>) -> Body {
+        let total = slots.iter().fold(0_u64, |sum, slot| sum.saturating_add(slot.count));
+        Body { cut, total, slots: slots.into() }
+    }
+
     fn ends(&self, slot: &Slot) -> Time {
         slot.start.after(self.cut.life)
     }
@@ -74,7 +80,8 @@ impl Body {
     /// What counts at `now`.
     fn used(&self, now: Time) -> u64 {
         let past = self.slots.iter().take_while(|slot| self.ends(slot) <= now);
-        self.total.saturating_sub(past.map(|slot| slot.count).sum())
+        let past = past.fold(0_u64, |sum, slot| sum.saturating_add(slot.count));
+        self.total.saturating_sub(past)
     }
 
     /// Drops what can never count again: no decision is made before the newest slot began. What is

@@ -8,6 +8,7 @@
 //!
 //! **What it costs.** One counter and the bounds of its window.
 
+use super::packed::{Pack, Under, Words};
 use super::{Calendar, Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
@@ -63,6 +64,23 @@ impl Window {
 impl Body {
     fn contains(&self, at: Time) -> bool {
         self.start <= at && at < self.end
+    }
+}
+
+impl Pack for Window {
+    fn terms(&self) -> Under {
+        Under::Window
+    }
+
+    #[inline]
+    fn pack(body: &Body) -> (Under, Words) {
+        (Under::Window, [body.count, body.start.as_micros(), body.end.as_micros()])
+    }
+
+    #[inline]
+    fn unpack(under: Under, [count, start, end]: Words) -> Option<Body> {
+        let Under::Window = under else { return None };
+        Some(Body { start: Time::at(start), end: Time::at(end), count })
     }
 }
 

@@ -1,0 +1,221 @@
+//! The limiter: a policy and the store that counts for it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_core::{
+    Act, Decision, Item, Key, Limit, LimitError, Name, Op, Policy, Store, StoreError, Subject,
+    Time, Unfit,
+};
+
+use crate::error::Error;
+use crate::memory::MemoryStore;
+use crate::request::{Keys, Request};
+
+/// How many keys of [`Limiter::check_many`] are looked up at the same time.
+const TOGETHER: usize = 16;
+
+/// Decides whether requests may pass. Cheap to clone; clones count together.
+///
+/// Exact under any number of threads: N callers at once are admitted exactly as often as one caller
+/// who asked N times.
+///
+/// ```
+/// use tollgate::Limiter;
+///
+/// let limiter: Limiter = "gcra 100/s burst 200".parse()?;
+/// let decision = limiter.check("203.0.113.9")?;
+/// assert!(decision.allowed);
+/// assert_eq!(decision.remaining, Some(199));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Limiter {
+    policy: Arc<Policy>,
+    store: Arc<MemoryStore>,
+}
+
+impl Limiter {
+    /// A limiter for this policy, with a store of its own.
+    #[must_use]
+    pub fn new(policy: Policy) -> Limiter {
+        Limiter { policy: Arc::new(policy), store: Arc::default() }
+    }
+
+    /// A limiter for these limit lines, which stand or fall together.
+    ///
+    /// # Errors
+    /// The first line that is not a limit.
+    pub fn parse<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<Limiter, LimitError> {
+        Policy::parse(Name::default(), lines).map(Limiter::new)
+    }
+
+    /// The same limiter on another store. Limiters on one store share its bound on keys, and those
+    /// of the same name also share their counts.
+    #[must_use]
+    pub fn on(self, store: Arc<MemoryStore>) -> Limiter {
+        Limiter { policy: self.policy, store }
+    }
+
+    /// The same limiter under another name.
+    ///
+    /// # Errors
+    /// If that is no name.
+    pub fn named(self, name: &str) -> Result<Limiter, Unfit> {
+        let policy = Policy::new(Name::new(name)?, self.policy.limits().to_vec());
+        Ok(Limiter { policy: Arc::new(policy), store: self.store })
+    }
+
+    /// The same limiter with other limits. What was used stays used: a limit that is raised helps at
+    /// once, one that is lowered hands nobody a fresh burst.
+    #[must_use]
+    pub fn with_limits(&self, limits: Vec<Limit>) -> Limiter {
+        let policy = Policy::new(self.policy.name().clone(), limits);
+        Limiter { policy: Arc::new(policy), store: Arc::clone(&self.store) }
+    }
+
+    /// What it goes by.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// What counts for it.
+    #[must_use]
+    pub fn store(&self) -> &Arc<MemoryStore> {
+        &self.store
+    }
+
+    /// Whether a request of cost 1 may pass; if so, it is counted.
+    ///
+    /// # Errors
+    /// If the key is empty or longer than 1,024 bytes, or a limit counts a subject that needs a
+    /// [name](Limiter::keys).
+    #[inline]
+    pub fn check(&self, key: impl AsRef<[u8]>) -> Result<Decision, Error> {
+        let key = Key::new(key.as_ref())?;
+        if let [limit] = self.policy.limits()
+            && limit.per().is_none()
+        {
+            let items = [Item { limit, subject: Subject { kind: None, key } }];
+            let op = self.check_of(&items);
+            return Ok(self.store.answer(&op, None)?);
+        }
+        self.key(key.as_bytes()).check()
+    }
+
+    fn check_of<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
+        Op { policy: self.policy.name(), items, act: Act::Check, cost: 1, id: None }
+    }
+
+    /// A request of this key, for every other cost and operation.
+    pub fn key<'a>(&'a self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a> {
+        Request::new(self, Keys::One(key.as_ref()))
+    }
+
+    /// A request with a key for each kind of subject, for limits with `per`; the key of limits
+    /// without goes by the empty name.
+    ///
+    /// ```
+    /// use tollgate::Limiter;
+    ///
+    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
+    /// assert!(login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check()?.allowed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keys<'a, K: AsRef<[u8]>>(&'a self, keys: &'a [(&'a str, K)]) -> Request<'a> {
+        let named = keys.iter().map(|(kind, key)| (*kind, key.as_ref()));
+        Request::new(self, Keys::Named(named.collect()))
+    }
+
+    /// Checks many keys at once, each for itself and in order, at one instant. The answers replace
+    /// what is in `out`.
+    ///
+    /// All keys are hashed first and looked up together, so that the processor fetches their states
+    /// at the same time: several times as fast as one by one if there are many keys.
+    ///
+    /// ```
+    /// use tollgate::Limiter;
+    ///
+    /// let limiter: Limiter = "gcra 1/s burst 1".parse()?;
+    /// let mut answers = Vec::new();
+    /// limiter.check_many(&["a", "b", "a"], &mut answers);
+    /// let allowed: Vec<bool> = answers.into_iter().map(|a| a.unwrap().allowed).collect();
+    /// assert_eq!(allowed, [true, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_many<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut Vec<Result<Decision, Error>>) {
+        out.clear();
+        let now = self.store.clock().now();
+        for keys in keys.chunks(TOGETHER) {
+            self.check_together(keys, now, out);
+        }
+    }
+
+    fn check_together<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        now: Time,
+        out: &mut Vec<Result<Decision, Error>>,
+    ) {
+        let mut items: SmallVec<[Item<'_>; TOGETHER]> = SmallVec::new();
+        let unfit: SmallVec<[Option<Error>; TOGETHER]> =
+            keys.iter().map(|key| self.add_items(key.as_ref(), &mut items).err()).collect();
+        let each = self.policy.limits().len();
+        let ops: SmallVec<[Op<'_>; TOGETHER]> = if each == 0 {
+            (0..keys.len()).map(|_| self.check_of(&[])).collect()
+        } else {
+            items.chunks_exact(each).map(|items| self.check_of(items)).collect()
+        };
+        let mut answers: SmallVec<[_; TOGETHER]> =
+            ops.iter().map(|_| Err(StoreError::unanswered())).collect();
+        // A memory store answers at once.
+        let _ = self.store.apply(&ops, Some(now), &mut answers);
+        let mut answers = answers.into_iter();
+        let mut next = || answers.next().unwrap_or_else(|| Err(StoreError::unanswered()));
+        out.extend(unfit.into_iter().map(|unfit| unfit.map_or_else(|| Ok(next()?), Err)));
+    }
+
+    /// Adds an item for each limit; none if the key is not fit for all of them.
+    fn add_items<'a>(
+        &'a self,
+        key: &'a [u8],
+        items: &mut SmallVec<[Item<'a>; TOGETHER]>,
+    ) -> Result<(), Error> {
+        let key = Key::new(key)?;
+        let before = items.len();
+        for limit in self.policy.limits() {
+            match limit.item(|kind| Some(key).filter(|_| kind.is_none())) {
+                Ok(item) => items.push(item),
+                Err(error) => {
+                    items.truncate(before);
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<Policy> for Limiter {
+    fn from(policy: Policy) -> Limiter {
+        Limiter::new(policy)
+    }
+}
+
+impl FromStr for Limiter {
+    type Err = LimitError;
+
+    /// A limiter for one limit line.
+    fn from_str(line: &str) -> Result<Limiter, LimitError> {
+        Limiter::parse([line])
+    }
+}
+
+impl fmt::Debug for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter").field("policy", &self.policy).field("store", &self.store).finish()
+    }
+}

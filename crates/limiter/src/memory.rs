@@ -1,0 +1,182 @@
+//! The memory store: states of all keys in this process, exact under any number of threads.
+//!
+//! Keys are spread over shards by a hash that is keyed with a secret, and a shard is ordinary code
+//! under a lock. A check of one limit whose key is known locks its shard, changes a word or three,
+//! and unlocks it. Everything else, of any number of limits, subjects and operations, locks the
+//! shards of all subjects in their order, lends their states to the core's `decide`, and puts them
+//! back.
+
+mod batch;
+mod builder;
+mod hash;
+mod ids;
+mod keys;
+mod lock;
+mod shard;
+mod snapshot;
+mod table;
+mod terms;
+
+pub use builder::{Builder, ZeroKeys};
+pub use keys::WhenFull;
+pub use snapshot::SnapshotError;
+
+use std::fmt;
+
+use tollgate_core::{Act, Answered, Decision, Item, Op, Store, StoreError, Time};
+
+use crate::clock::Clock;
+use batch::BATCH;
+use hash::{Hash, Secret, place_in};
+use ids::Ids;
+use keys::Keys;
+use lock::Lock;
+use shard::{Frame, Shard};
+
+/// A store in the memory of this process.
+///
+/// # What it guarantees
+///
+/// * **Exact.** However many threads call at once, operations on one subject happen one after the
+///   other, and the limits of a policy are charged together or not at all.
+/// * **Bounded.** Never more than [`max_keys`](Builder::max_keys) states. When that many are in use,
+///   those that have reset are dropped; if there are none, new keys are answered as
+///   [`when_full`](Builder::when_full) says. A flood of new keys never refills an exhausted one.
+/// * **Quiet.** No thread of its own. Keys that have reset are swept by the calls themselves, a few
+///   for every new key.
+/// * **Discreet.** Keys are not kept, only their hashes under a secret of this process. Two keys are
+///   taken for one with a chance below one in a billion at ten million keys.
+///
+/// ```
+/// use tollgate::{Limiter, MemoryStore, WhenFull};
+///
+/// let store = MemoryStore::builder().max_keys(100_000).when_full(WhenFull::Allow).build()?;
+/// let login = Limiter::parse(["sliding-counters 5/min"])?.named("login")?.on(store.clone());
+/// let search = Limiter::parse(["gcra 100/s burst 200"])?.named("search")?.on(store);
+/// assert!(login.check("203.0.113.9")?.allowed);
+/// assert!(search.check("203.0.113.9")?.allowed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct MemoryStore {
+    secret: Secret,
+    frame: Frame,
+    shards: Box<[Line]>,
+    keys: Keys,
+    ids: Ids,
+    when_full: WhenFull,
+    clock: Clock,
+}
+
+/// A shard with a cache line or two of its own, so that threads in different shards are not in each
+/// other's way.
+#[repr(align(128))]
+struct Line(Lock<Shard>);
+
+/// How full a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fill {
+    /// How many states are kept: one for each limit of each key, until it has reset and was swept.
+    pub keys: usize,
+    /// How many there can be.
+    pub max_keys: usize,
+    /// How many operations were answered by `when_full` so far.
+    pub turned_away: u64,
+}
+
+impl MemoryStore {
+    /// A store to be described.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// How full it is.
+    #[must_use]
+    pub fn fill(&self) -> Fill {
+        Fill {
+            keys: self.keys.count(),
+            max_keys: self.keys.most(),
+            turned_away: self.keys.turned_away(),
+        }
+    }
+
+    /// The clock it goes by.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Answers one operation, at `at` or else by the store's own clock.
+    ///
+    /// # Errors
+    /// If the operation makes no sense, the debt would be too large, or what must be counted cannot
+    /// be because the store is full.
+    #[inline]
+    pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
+        let now = at.unwrap_or_else(|| self.clock.now());
+        if let Some(decision) = plain_check(op).and_then(|item| self.check_known(op, item, now)) {
+            return Ok(decision);
+        }
+        self.answer_one(op, now)
+    }
+
+    /// Checks a key that is known under the same terms; `None` if it takes more than that.
+    #[inline]
+    fn check_known(&self, op: &Op<'_>, item: &Item<'_>, now: Time) -> Option<Decision> {
+        let hash = self.secret.hash(op.policy, item.subject);
+        let mut shard = self.shard(self.place(hash))?.lock();
+        shard.check(&self.frame, item.limit, hash.mark_at(0), op.cost, now)
+    }
+
+    #[cold]
+    fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        let mut out = [Err(StoreError::unanswered())];
+        self.answer_batch(std::slice::from_ref(op), now, &mut out);
+        let [answer] = out;
+        answer
+    }
+
+    /// Which shard.
+    #[inline]
+    fn place(&self, hash: Hash) -> usize {
+        place_in(self.shards.len(), hash.shard)
+    }
+
+    #[inline]
+    fn shard(&self, place: usize) -> Option<&Lock<Shard>> {
+        self.shards.get(place).map(|line| &line.0)
+    }
+}
+
+/// The only limit of an operation that is a check and nothing more.
+#[inline]
+fn plain_check<'o>(op: &'o Op<'_>) -> Option<&'o Item<'o>> {
+    match op.items {
+        [item] if op.act == Act::Check && op.id.is_none() => Some(item),
+        _ => None,
+    }
+}
+
+impl Store for MemoryStore {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Answered<'a> {
+        let now = at.unwrap_or_else(|| self.clock.now());
+        for (ops, out) in ops.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            match (ops, out) {
+                ([op], [out]) => *out = self.answer(op, Some(now)),
+                (ops, out) => self.answer_batch(ops, now, out),
+            }
+        }
+        Answered::Ready
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("fill", &self.fill()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,253 @@
+//! One part of the keys, under one lock: their states, each in as few words as it takes.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use tollgate_core::{Decision, Limit, Packed, Span, State, Terms, Time};
+
+use super::table::Table;
+use super::terms::TermsList;
+
+/// How many places of each table every new key sweeps. More than one, so that the dead are fewer
+/// than the living however fast keys come and go.
+const SWEPT_PER_KEY: usize = 4;
+/// As few states as this are not worth sweeping.
+const FEW: usize = 64;
+
+/// What all shards of a store read their states by.
+pub(super) struct Frame {
+    pub(super) terms: TermsList,
+    /// Where states of one word count from.
+    pub(super) origin: Time,
+    /// How long a state is kept past its reset.
+    pub(super) slack: Span,
+}
+
+/// A state is in exactly one of the three.
+#[derive(Default)]
+pub(super) struct Shard {
+    /// Mark, and a number of terms above a state of one word.
+    words: Table<2>,
+    /// Mark, and three words with a number of terms above the last two.
+    rows: Table<4>,
+    /// What takes more: slots, leases, open reservations, and terms that have no number.
+    whole: HashMap<u64, State, BuildHasherDefault<Mark>>,
+    /// At how many whole states to sweep next.
+    sweep_at: usize,
+}
+
+/// A state in as few words as it takes.
+enum Kept {
+    Word(u64),
+    Row([u64; 3]),
+    Whole(State),
+}
+
+/// Where the state of one word ends and its number of terms begins.
+const WORD_BITS: u32 = 56;
+/// The same in the last two words of a row; each has one half of the number.
+const ROW_BITS: u32 = 53;
+const HALF_NUMBER: u32 = 11;
+
+fn low(word: u64, bits: u32) -> u64 {
+    word & (1_u64 << bits).wrapping_sub(1)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "what is above the state is at most 11 bits")]
+fn above(word: u64, bits: u32) -> u32 {
+    (word >> bits) as u32
+}
+
+fn beside(number: u32, bits: u32, word: u64) -> u64 {
+    u64::from(number) << bits | word
+}
+
+impl Frame {
+    fn is_needed(&self, expires: Time, now: Time) -> bool {
+        // Beyond what can be asked about it is needed for ever.
+        expires.checked_add(self.slack).is_none_or(|end| now < end)
+    }
+
+    fn open_word(&self, word: u64) -> Option<Packed> {
+        let terms = self.terms.get(above(word, WORD_BITS))?;
+        Packed::from_one_word(*terms, self.origin, low(word, WORD_BITS))
+    }
+
+    #[inline]
+    fn open_row(&self, [_, a, b, c]: [u64; 4]) -> Option<Packed> {
+        let number = above(c, ROW_BITS) << HALF_NUMBER | above(b, ROW_BITS);
+        let terms = self.terms.get(number)?;
+        Some(Packed::new(*terms, [a, low(b, ROW_BITS), low(c, ROW_BITS)]))
+    }
+
+    fn row(number: u32, [a, b, c]: [u64; 3]) -> [u64; 3] {
+        let half = low(u64::from(number), HALF_NUMBER);
+        [a, half << ROW_BITS | b, beside(number >> HALF_NUMBER, ROW_BITS, c)]
+    }
+
+    fn fold(&self, state: State) -> Kept {
+        let Some(packed) = state.packed() else { return Kept::Whole(state) };
+        let Some(number) = self.terms.number(&packed.terms()) else { return Kept::Whole(state) };
+        let short = packed.one_word(self.origin).filter(|_| number >> (u64::BITS - WORD_BITS) == 0);
+        match short {
+            Some(word) => Kept::Word(beside(number, WORD_BITS, word)),
+            None => Kept::Row(Frame::row(number, packed.words())),
+        }
+    }
+}
+
+impl Shard {
+    /// Checks a key that is known under the same terms; `None` if it takes more than that.
+    #[inline]
+    pub(super) fn check(
+        &mut self,
+        frame: &Frame,
+        limit: &Limit,
+        mark: u64,
+        cost: u64,
+        now: Time,
+    ) -> Option<Decision> {
+        let terms = limit.terms()?;
+        if terms.may_fit_one_word()
+            && let Some([_, record]) = self.words.find(mark)
+        {
+            let number = above(*record, WORD_BITS);
+            if frame.terms.get(number) != Some(&terms) {
+                return None;
+            }
+            let word = low(*record, WORD_BITS);
+            let (decision, word) = limit.check_word(word, frame.origin, cost, now)?;
+            *record = beside(number, WORD_BITS, word);
+            return Some(decision);
+        }
+        self.check_row(frame, limit, terms, mark, cost, now)
+    }
+
+    #[inline]
+    fn check_row(
+        &mut self,
+        frame: &Frame,
+        limit: &Limit,
+        terms: Terms,
+        mark: u64,
+        cost: u64,
+        now: Time,
+    ) -> Option<Decision> {
+        let row = self.rows.find(mark)?;
+        let packed = frame.open_row(*row).filter(|packed| packed.terms() == terms)?;
+        let checked = limit.check_packed(Some(packed), cost, now)?;
+        if let Some([a, b, c]) = checked.words {
+            let beside = |place: u64, word: u64| place >> ROW_BITS << ROW_BITS | word;
+            *row = [mark, a, beside(row[2], b), beside(row[3], c)];
+        }
+        Some(checked.decision)
+    }
+
+    /// Reads where the state would be, so that it is near when it is wanted.
+    #[inline]
+    pub(super) fn touch(&self, limit: &Limit, mark: u64) -> u64 {
+        if limit.terms().is_some_and(|terms| terms.may_fit_one_word()) {
+            self.words.touch(mark)
+        } else {
+            self.rows.touch(mark)
+        }
+    }
+
+    /// Takes the state out, to be put back by [`put`](Shard::put) whatever happens.
+    pub(super) fn lend(&mut self, frame: &Frame, mark: u64) -> Option<State> {
+        if let Some([_, word]) = self.words.remove(mark) {
+            return frame.open_word(word).map(State::from);
+        }
+        if let Some(row) = self.rows.remove(mark) {
+            return frame.open_row(row).map(State::from);
+        }
+        self.whole.remove(&mark)
+    }
+
+    /// Puts back what was lent, or what has become of it. Answers how many others were dropped on
+    /// the way because they had reset.
+    pub(super) fn put(&mut self, frame: &Frame, mark: u64, state: State, now: Time) -> usize {
+        match frame.fold(state) {
+            Kept::Word(word) => self.words.insert([mark, word], keep_words(frame, now)),
+            Kept::Row([a, b, c]) => self.rows.insert([mark, a, b, c], keep_rows(frame, now)),
+            Kept::Whole(state) => {
+                let crowded = self.whole.len() >= self.sweep_at.max(FEW);
+                let swept = if crowded { self.sweep_whole(frame, now) } else { 0 };
+                self.whole.insert(mark, state);
+                swept
+            }
+        }
+    }
+
+    /// Drops what has reset among the next few states, as is done for every new key. Answers how
+    /// many.
+    pub(super) fn sweep_few(&mut self, frame: &Frame, now: Time) -> usize {
+        self.sweep(frame, SWEPT_PER_KEY, now)
+    }
+
+    fn sweep(&mut self, frame: &Frame, few: usize, now: Time) -> usize {
+        let words = self.words.sweep(few, keep_words(frame, now));
+        words.saturating_add(self.rows.sweep(few, keep_rows(frame, now)))
+    }
+
+    fn sweep_whole(&mut self, frame: &Frame, now: Time) -> usize {
+        let before = self.whole.len();
+        self.whole.retain(|_, state| frame.is_needed(state.expires(), now));
+        self.sweep_at = self.whole.len().saturating_mul(2);
+        before.saturating_sub(self.whole.len())
+    }
+
+    /// Drops everything that has reset. Answers how many that were.
+    pub(super) fn sweep_all(&mut self, frame: &Frame, now: Time) -> usize {
+        let places = self.words.places().max(self.rows.places());
+        self.sweep(frame, places, now).saturating_add(self.sweep_whole(frame, now))
+    }
+
+    /// The first instant when something will have reset; `None` if there is nothing.
+    pub(super) fn first_expiry(&self, frame: &Frame) -> Option<Time> {
+        let words = self.words.iter().filter_map(|[_, word]| frame.open_word(*word));
+        let rows = self.rows.iter().filter_map(|row| frame.open_row(*row));
+        let packed = words.chain(rows).map(|state| state.expires());
+        packed.chain(self.whole.values().map(State::expires)).min()
+    }
+
+    /// How many states there are.
+    pub(super) fn len(&self) -> usize {
+        let packed = self.words.len().saturating_add(self.rows.len());
+        packed.saturating_add(self.whole.len())
+    }
+
+    /// All states with their marks.
+    pub(super) fn states(&self, frame: &Frame) -> impl Iterator<Item = (u64, State)> {
+        let words = self.words.iter().map(|[mark, word]| (*mark, frame.open_word(*word)));
+        let rows = self.rows.iter().map(|row| (row[0], frame.open_row(*row)));
+        let packed = words.chain(rows).filter_map(|(mark, state)| Some((mark, state?.into())));
+        packed.chain(self.whole.iter().map(|(mark, state)| (*mark, state.clone())))
+    }
+}
+
+fn keep_words(frame: &Frame, now: Time) -> impl FnMut(&[u64; 2]) -> bool {
+    move |[_, word]| {
+        frame.open_word(*word).is_some_and(|state| frame.is_needed(state.expires(), now))
+    }
+}
+
+fn keep_rows(frame: &Frame, now: Time) -> impl FnMut(&[u64; 4]) -> bool {
+    move |row| frame.open_row(*row).is_some_and(|state| frame.is_needed(state.expires(), now))
+}
+
+/// A mark is a hash already.
+#[derive(Default)]
+struct Mark(u64);
+
+impl Hasher for Mark {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, mark: u64) {
+        self.0 = mark;
+    }
+}

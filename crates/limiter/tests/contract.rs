@@ -1,0 +1,21 @@
+//! The laws, held against the memory store.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use tollgate::{Clock, MemoryStore, Span};
+use tollgate_core::contract::Suite;
+
+/// Random cases for each law and algorithm in an ordinary run.
+const CASES: u32 = 64;
+
+fn cases() -> u32 {
+    std::env::var("TOLLGATE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES)
+}
+
+#[test]
+fn the_memory_store_keeps_the_contract() {
+    // The suite steps back and forth in time by more than states last.
+    let slack = Span::from_micros(3_600_000_000);
+    let store = MemoryStore::builder().clock(Clock::manual()).slack(slack).build().unwrap();
+    Suite::new(&*store).cases(cases()).run_all();
+}
