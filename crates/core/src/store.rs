@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use crate::decision::Decision;
 use crate::error::StoreError;
@@ -50,4 +51,16 @@ pub trait Store: Send + Sync {
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Answered<'a>;
+}
+
+/// A store that is shared is the same store.
+impl<S: Store + ?Sized> Store for Arc<S> {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Answered<'a> {
+        (**self).apply(ops, at, out)
+    }
 }

@@ -24,12 +24,18 @@ impl fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
+#[inline]
 fn sized(what: &'static str, bytes: &[u8], most: usize) -> Result<(), Unfit> {
-    match bytes.len() {
-        0 => Err(Unfit { what, why: format!("is empty; expected 1 to {most} bytes") }),
-        n if n > most => Err(Unfit { what, why: format!("has {n} bytes; expected 1 to {most}") }),
-        _ => Ok(()),
-    }
+    if (1..=most).contains(&bytes.len()) { Ok(()) } else { Err(wrong_size(what, bytes, most)) }
+}
+
+#[cold]
+fn wrong_size(what: &'static str, bytes: &[u8], most: usize) -> Unfit {
+    let why = match bytes.len() {
+        0 => format!("is empty; expected 1 to {most} bytes"),
+        n => format!("has {n} bytes; expected 1 to {most}"),
+    };
+    Unfit { what, why }
 }
 
 /// The key of a subject: any bytes, 1 to [`MAX_KEY_BYTES`] of them.
@@ -52,6 +58,7 @@ impl<'a> Key<'a> {
     ///
     /// # Errors
     /// If there are none, or too many.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Key<'a>, Unfit> {
         sized("key", bytes, MAX_KEY_BYTES).map(|()| Key(bytes))
     }

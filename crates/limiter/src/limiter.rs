@@ -13,6 +13,8 @@ use tollgate_core::{
 use crate::error::Error;
 use crate::memory::MemoryStore;
 use crate::request::{Keys, Request};
+#[cfg(feature = "wait")]
+use crate::wait::Queues;
 
 /// How many keys of [`Limiter::check_many`] are looked up at the same time.
 const TOGETHER: usize = 16;
@@ -35,13 +37,21 @@ const TOGETHER: usize = 16;
 pub struct Limiter {
     policy: Arc<Policy>,
     store: Arc<MemoryStore>,
+    /// Who waits for their turn at this store.
+    #[cfg(feature = "wait")]
+    queues: Arc<Queues>,
 }
 
 impl Limiter {
     /// A limiter for this policy, with a store of its own.
     #[must_use]
     pub fn new(policy: Policy) -> Limiter {
-        Limiter { policy: Arc::new(policy), store: Arc::default() }
+        Limiter {
+            policy: Arc::new(policy),
+            store: Arc::default(),
+            #[cfg(feature = "wait")]
+            queues: Arc::default(),
+        }
     }
 
     /// A limiter for these limit lines, which stand or fall together.
@@ -56,7 +66,12 @@ impl Limiter {
     /// of the same name also share their counts.
     #[must_use]
     pub fn on(self, store: Arc<MemoryStore>) -> Limiter {
-        Limiter { policy: self.policy, store }
+        Limiter {
+            policy: self.policy,
+            store,
+            #[cfg(feature = "wait")]
+            queues: Arc::default(),
+        }
     }
 
     /// The same limiter under another name.
@@ -65,7 +80,7 @@ impl Limiter {
     /// If that is no name.
     pub fn named(self, name: &str) -> Result<Limiter, Unfit> {
         let policy = Policy::new(Name::new(name)?, self.policy.limits().to_vec());
-        Ok(Limiter { policy: Arc::new(policy), store: self.store })
+        Ok(Limiter { policy: Arc::new(policy), ..self })
     }
 
     /// The same limiter with other limits. What was used stays used: a limit that is raised helps at
@@ -73,7 +88,7 @@ impl Limiter {
     #[must_use]
     pub fn with_limits(&self, limits: Vec<Limit>) -> Limiter {
         let policy = Policy::new(self.policy.name().clone(), limits);
-        Limiter { policy: Arc::new(policy), store: Arc::clone(&self.store) }
+        Limiter { policy: Arc::new(policy), ..self.clone() }
     }
 
     /// What it goes by.
@@ -88,6 +103,11 @@ impl Limiter {
         &self.store
     }
 
+    #[cfg(feature = "wait")]
+    pub(crate) fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
     /// Whether a request of cost 1 may pass; if so, it is counted.
     ///
     /// # Errors
@@ -99,9 +119,12 @@ impl Limiter {
         if let [limit] = self.policy.limits()
             && limit.per().is_none()
         {
-            let items = [Item { limit, subject: Subject { kind: None, key } }];
-            let op = self.check_of(&items);
-            return Ok(self.store.answer(&op, None)?);
+            let item = Item { limit, subject: Subject { kind: None, key } };
+            let now = self.store.clock().now();
+            return match self.store.check_known(self.policy.name(), &item, 1, now) {
+                Some(known) => Ok(known),
+                None => Ok(self.store.answer_one(&self.check_of(&[item]), now)?),
+            };
         }
         self.key(key.as_bytes()).check()
     }

@@ -23,7 +23,7 @@ pub use snapshot::SnapshotError;
 
 use std::fmt;
 
-use tollgate_core::{Act, Answered, Decision, Item, Op, Store, StoreError, Time};
+use tollgate_core::{Act, Answered, Decision, Item, Name, Op, Store, StoreError, Time};
 
 use crate::clock::Clock;
 use batch::BATCH;
@@ -114,22 +114,31 @@ impl MemoryStore {
     #[inline]
     pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
-        if let Some(decision) = plain_check(op).and_then(|item| self.check_known(op, item, now)) {
-            return Ok(decision);
+        if let Some(item) = plain_check(op)
+            && let Some(known) = self.check_known(op.policy, item, op.cost, now)
+        {
+            return Ok(known);
         }
         self.answer_one(op, now)
     }
 
     /// Checks a key that is known under the same terms; `None` if it takes more than that.
     #[inline]
-    fn check_known(&self, op: &Op<'_>, item: &Item<'_>, now: Time) -> Option<Decision> {
-        let hash = self.secret.hash(op.policy, item.subject);
+    pub(crate) fn check_known(
+        &self,
+        policy: &Name,
+        item: &Item<'_>,
+        cost: u64,
+        now: Time,
+    ) -> Option<Decision> {
+        let hash = self.secret.hash(policy, item.subject);
         let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check(&self.frame, item.limit, hash.mark_at(0), op.cost, now)
+        shard.check(&self.frame, item.limit, hash.mark_at(0), cost, now)
     }
 
     #[cold]
-    fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+    #[inline(never)]
+    pub(crate) fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
         let mut out = [Err(StoreError::unanswered())];
         self.answer_batch(std::slice::from_ref(op), now, &mut out);
         let [answer] = out;

@@ -26,6 +26,16 @@ impl<'a> Keys<'a> {
             }
         }
     }
+
+    fn owned(&self) -> OwnedKeys {
+        match self {
+            Keys::One(key) => OwnedKeys::One(key.to_vec()),
+            Keys::Named(keys) => {
+                let owned = |(kind, key): &(&str, &[u8])| (String::from(*kind), key.to_vec());
+                OwnedKeys::Named(keys.iter().map(owned).collect())
+            }
+        }
+    }
 }
 
 /// A request that is about to be decided: [`Limiter::key`] makes one.
@@ -149,16 +159,37 @@ impl<'a> Request<'a> {
         self.apply(Act::Renew)
     }
 
-    pub(crate) fn apply(&self, act: Act) -> Result<Decision, Error> {
-        let policy = self.limiter.policy();
-        let Some(factor) = self.factor else {
-            return self.apply_to(policy.limits(), act);
-        };
-        let scaled = policy.limits().iter().map(|limit| limit.scaled(factor));
-        self.apply_to(&scaled.collect::<Result<Vec<_>, _>>()?, act)
+    #[cfg(feature = "wait")]
+    pub(crate) fn limiter(&self) -> &'a Limiter {
+        self.limiter
     }
 
-    fn apply_to(&self, limits: &[Limit], act: Act) -> Result<Decision, Error> {
+    fn apply(&self, act: Act) -> Result<Decision, Error> {
+        let answer = |op: &Op<'_>| {
+            let decision = self.limiter.store().answer(op, None)?;
+            #[cfg(feature = "wait")]
+            self.limiter.queues().tell(op);
+            Ok(decision)
+        };
+        self.with_op(act, answer)?
+    }
+
+    /// Does something with the operation that this request comes to.
+    pub(crate) fn with_op<T>(&self, act: Act, with: impl FnOnce(&Op<'_>) -> T) -> Result<T, Error> {
+        let policy = self.limiter.policy();
+        let Some(factor) = self.factor else {
+            return self.with_limits(policy.limits(), act, with);
+        };
+        let scaled = policy.limits().iter().map(|limit| limit.scaled(factor));
+        self.with_limits(&scaled.collect::<Result<Vec<_>, _>>()?, act, with)
+    }
+
+    fn with_limits<T>(
+        &self,
+        limits: &[Limit],
+        act: Act,
+        with: impl FnOnce(&Op<'_>) -> T,
+    ) -> Result<T, Error> {
         let mut items: SmallVec<[Item<'_>; 4]> = SmallVec::new();
         for limit in limits {
             let key = self.keys.of(limit.per().map(tollgate_core::Name::as_str));
@@ -167,7 +198,56 @@ impl<'a> Request<'a> {
         }
         let id = self.id.map(Id::new).transpose()?;
         let policy = self.limiter.policy().name();
-        let op = Op { policy, items: &items, act, cost: self.cost, id };
-        Ok(self.limiter.store().answer(&op, None)?)
+        Ok(with(&Op { policy, items: &items, act, cost: self.cost, id }))
+    }
+
+    /// The same request for someone who outlives what it borrows.
+    pub(crate) fn owned(&self) -> Owned {
+        Owned {
+            limiter: self.limiter.clone(),
+            keys: self.keys.owned(),
+            cost: self.cost,
+            id: self.id.map(Box::from),
+            factor: self.factor,
+        }
+    }
+}
+
+/// A request that borrows nothing.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    limiter: Limiter,
+    keys: OwnedKeys,
+    cost: u64,
+    pub(crate) id: Option<Box<[u8]>>,
+    factor: Option<Decimal>,
+}
+
+#[derive(Debug)]
+enum OwnedKeys {
+    One(Vec<u8>),
+    Named(Vec<(String, Vec<u8>)>),
+}
+
+impl Owned {
+    pub(crate) fn request(&self) -> Request<'_> {
+        Request {
+            limiter: &self.limiter,
+            keys: self.keys.borrowed(),
+            cost: self.cost,
+            id: self.id.as_deref(),
+            factor: self.factor,
+        }
+    }
+}
+
+impl OwnedKeys {
+    fn borrowed(&self) -> Keys<'_> {
+        match self {
+            OwnedKeys::One(key) => Keys::One(key),
+            OwnedKeys::Named(keys) => Keys::Named(
+                keys.iter().map(|(kind, key)| (kind.as_str(), key.as_slice())).collect(),
+            ),
+        }
     }
 }

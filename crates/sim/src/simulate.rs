@@ -1,9 +1,11 @@
 //! Steps in, answers out: the same decisions as everywhere else, at the trace's own times.
 
 use std::fmt;
+use std::sync::Arc;
 
+use tollgate::{Clock, MemoryStore};
 use tollgate_core::{
-    Act, Id, Key, Limit, LimitError, Name, NoKey, Op, PlainStore, Policy, StoreError, Unfit,
+    Act, Id, Key, Limit, LimitError, Name, NoKey, Op, Policy, Span, StoreError, Unfit,
 };
 
 use crate::answer::{Answer, Printed};
@@ -17,8 +19,11 @@ pub struct Simulator {
     policy: Policy,
     /// The limits as they are printed, to name the one that binds.
     lines: Vec<Printed>,
-    store: PlainStore,
+    store: Arc<MemoryStore>,
 }
+
+/// How far the times of a trace may step back and still find what was counted.
+const SLACK: Span = Span::from_micros(3_600_000_000);
 
 /// Why a step got no answer.
 #[derive(Debug)]
@@ -78,7 +83,10 @@ impl Simulator {
     pub fn from_limits(limits: Vec<Limit>) -> Simulator {
         let policy = Policy::new(Name::default(), limits);
         let lines = policy.limits().iter().map(Printed::new).collect();
-        Simulator { policy, lines, store: PlainStore::default() }
+        // As many keys as the trace has: whoever simulates wants to see them all.
+        let store = MemoryStore::builder().max_keys(usize::MAX).slack(SLACK);
+        let store = store.clock(Clock::manual()).build().unwrap_or_default();
+        Simulator { policy, lines, store }
     }
 
     /// Answers one step.
@@ -93,7 +101,7 @@ impl Simulator {
         let policy = self.policy.name();
         let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
         let refused = |error| SimulateError::Store(step.act, step.cost, error);
-        let decision = self.store.answer(&op, step.at).map_err(refused)?;
+        let decision = self.store.answer(&op, Some(step.at)).map_err(refused)?;
         let bound_by = self.lines.get(decision.bound_by);
         Ok(Answer { step, decision, bound_by })
     }

@@ -49,6 +49,11 @@ impl Flow {
 }
 
 impl Flow {
+    #[inline]
+    pub(super) fn has(&self, pace: Pace) -> bool {
+        self.pace == pace
+    }
+
     /// A check in numbers of 64 bits, which are enough for nearly all limits: both the instant of
     /// emptiness, `word`, and now are counted from the same origin. Answers whether it passed, the
     /// numbers, and the word it leaves; `None` if 64 bits are not enough.

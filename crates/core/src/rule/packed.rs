@@ -26,11 +26,14 @@ pub(super) enum Under {
 }
 
 impl Terms {
-    /// Whether a state under them may fit in [one word](Packed::one_word).
+    /// Whether they are those of this limit.
     #[inline]
     #[must_use]
-    pub const fn may_fit_one_word(&self) -> bool {
-        matches!(self.0, Under::Flow(_))
+    pub fn are_of(&self, limit: &Limit) -> bool {
+        if let (Rule::Flow(flow), Under::Flow(pace)) = (limit.rule(), self.0) {
+            return flow.has(pace);
+        }
+        limit.terms() == Some(*self)
     }
 }
 
@@ -180,6 +183,13 @@ pub struct Checked {
 }
 
 impl Limit {
+    /// Whether its states may fit in [one word](Packed::one_word).
+    #[inline]
+    #[must_use]
+    pub fn may_fit_one_word(&self) -> bool {
+        matches!(self.rule(), Rule::Flow(_))
+    }
+
     /// What its states are written under; `None` if they cannot be packed.
     #[inline]
     #[must_use]

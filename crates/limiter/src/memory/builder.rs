@@ -19,6 +19,8 @@ use crate::clock::Clock;
 
 /// How many keys a store holds if nothing is said.
 const DEFAULT_MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();
+/// How long a state is kept past its reset if nothing is said.
+const DEFAULT_SLACK: Span = Span::from_micros(1_000_000);
 /// How many keys share a shard when the store is full, until there are [`MOST_SHARDS`].
 const KEYS_PER_SHARD: usize = 1024;
 /// A power of two. As many as this keep the chance that two of ten million keys meet below one in a
@@ -53,7 +55,7 @@ impl Default for Builder {
             max_keys: DEFAULT_MAX_KEYS.get(),
             when_full: WhenFull::Deny,
             clock: None,
-            slack: Span::ZERO,
+            slack: DEFAULT_SLACK,
         }
     }
 }
@@ -79,8 +81,8 @@ impl Builder {
         self
     }
 
-    /// How long a state is kept past its reset: not at all, if not said. For callers who pass times
-    /// of their own that may step back by as much.
+    /// How long a state is kept past its reset, if there is room: a second if not said. Whoever comes
+    /// back within it is found faster, and a clock that steps back by less mints no credit.
     pub fn slack(mut self, slack: Span) -> Builder {
         self.slack = slack;
         self

@@ -49,12 +49,13 @@ impl Secret {
     #[inline]
     pub(super) fn hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
         let kind = subject.kind.map_or(0, Name::digest);
-        let keys = [self.0[0] ^ policy.digest(), self.0[1] ^ kind];
+        let [a, b] = self.0;
+        let keys = (a ^ policy.digest(), b ^ kind);
         RECENT.with_borrow_mut(|recent| recent.hash(keys, subject.key.as_bytes()))
     }
 }
 
-fn sip([a, b]: [u64; 2], key: &[u8]) -> Hash {
+fn sip((a, b): (u64, u64), key: &[u8]) -> Hash {
     let hash = SipHasher13::new_with_keys(a, b).hash(key);
     Hash { shard: hash.h1, mark: hash.h2 }
 }
@@ -75,7 +76,7 @@ struct Recent([Memo; MEMOS]);
 
 #[derive(Clone, Copy)]
 struct Memo {
-    keys: [u64; 2],
+    keys: (u64, u64),
     hash: Hash,
     length: usize,
     bytes: [u8; SHORT],
@@ -83,12 +84,12 @@ struct Memo {
 
 impl Memo {
     const NONE: Memo =
-        Memo { keys: [0; 2], hash: Hash { shard: 0, mark: 0 }, length: 0, bytes: [0; SHORT] };
+        Memo { keys: (0, 0), hash: Hash { shard: 0, mark: 0 }, length: 0, bytes: [0; SHORT] };
 }
 
 impl Recent {
     #[inline]
-    fn hash(&mut self, keys: [u64; 2], key: &[u8]) -> Hash {
+    fn hash(&mut self, keys: (u64, u64), key: &[u8]) -> Hash {
         // Keys that differ tend to differ in their last byte.
         let last = usize::from(key.last().copied().unwrap_or(0));
         let Some(memo) = self.0.get_mut(last % MEMOS) else { return sip(keys, key) };
@@ -96,10 +97,17 @@ impl Recent {
         {
             return memo.hash;
         }
+        memo.learn(keys, key)
+    }
+}
+
+impl Memo {
+    #[inline(never)]
+    fn learn(&mut self, keys: (u64, u64), key: &[u8]) -> Hash {
         let hash = sip(keys, key);
-        if let Some(bytes) = memo.bytes.get_mut(..key.len()) {
+        if let Some(bytes) = self.bytes.get_mut(..key.len()) {
             bytes.copy_from_slice(key);
-            (memo.keys, memo.length, memo.hash) = (keys, key.len(), hash);
+            (self.keys, self.length, self.hash) = (keys, key.len(), hash);
         }
         hash
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use tollgate_core::{Decision, Limit, Packed, Span, State, Terms, Time};
+use tollgate_core::{Decision, Limit, Packed, Span, State, Time};
 
 use super::table::Table;
 use super::terms::TermsList;
@@ -63,9 +63,10 @@ fn beside(number: u32, bits: u32, word: u64) -> u64 {
 }
 
 impl Frame {
-    fn is_needed(&self, expires: Time, now: Time) -> bool {
-        // Beyond what can be asked about it is needed for ever.
-        expires.checked_add(self.slack).is_none_or(|end| now < end)
+    /// What had reset by then is dropped when it is met.
+    fn horizon(&self, now: Time) -> Time {
+        let micros = now.as_micros().saturating_sub(self.slack.as_micros());
+        Time::from_micros(micros).unwrap_or(now)
     }
 
     fn open_word(&self, word: u64) -> Option<Packed> {
@@ -107,34 +108,31 @@ impl Shard {
         cost: u64,
         now: Time,
     ) -> Option<Decision> {
-        let terms = limit.terms()?;
-        if terms.may_fit_one_word()
+        if limit.may_fit_one_word()
             && let Some([_, record]) = self.words.find(mark)
         {
             let number = above(*record, WORD_BITS);
-            if frame.terms.get(number) != Some(&terms) {
-                return None;
-            }
+            frame.terms.get(number).filter(|terms| terms.are_of(limit))?;
             let word = low(*record, WORD_BITS);
             let (decision, word) = limit.check_word(word, frame.origin, cost, now)?;
             *record = beside(number, WORD_BITS, word);
             return Some(decision);
         }
-        self.check_row(frame, limit, terms, mark, cost, now)
+        self.check_row(frame, limit, mark, cost, now)
     }
 
-    #[inline]
+    /// Out of line: with all its rules it would crowd the way of the one-word states.
+    #[inline(never)]
     fn check_row(
         &mut self,
         frame: &Frame,
         limit: &Limit,
-        terms: Terms,
         mark: u64,
         cost: u64,
         now: Time,
     ) -> Option<Decision> {
         let row = self.rows.find(mark)?;
-        let packed = frame.open_row(*row).filter(|packed| packed.terms() == terms)?;
+        let packed = frame.open_row(*row).filter(|packed| packed.terms().are_of(limit))?;
         let checked = limit.check_packed(Some(packed), cost, now)?;
         if let Some([a, b, c]) = checked.words {
             let beside = |place: u64, word: u64| place >> ROW_BITS << ROW_BITS | word;
@@ -146,11 +144,7 @@ impl Shard {
     /// Reads where the state would be, so that it is near when it is wanted.
     #[inline]
     pub(super) fn touch(&self, limit: &Limit, mark: u64) -> u64 {
-        if limit.terms().is_some_and(|terms| terms.may_fit_one_word()) {
-            self.words.touch(mark)
-        } else {
-            self.rows.touch(mark)
-        }
+        if limit.may_fit_one_word() { self.words.touch(mark) } else { self.rows.touch(mark) }
     }
 
     /// Takes the state out, to be put back by [`put`](Shard::put) whatever happens.
@@ -167,12 +161,13 @@ impl Shard {
     /// Puts back what was lent, or what has become of it. Answers how many others were dropped on
     /// the way because they had reset.
     pub(super) fn put(&mut self, frame: &Frame, mark: u64, state: State, now: Time) -> usize {
+        let horizon = frame.horizon(now);
         match frame.fold(state) {
-            Kept::Word(word) => self.words.insert([mark, word], keep_words(frame, now)),
-            Kept::Row([a, b, c]) => self.rows.insert([mark, a, b, c], keep_rows(frame, now)),
+            Kept::Word(word) => self.words.insert([mark, word], words_after(frame, horizon)),
+            Kept::Row([a, b, c]) => self.rows.insert([mark, a, b, c], rows_after(frame, horizon)),
             Kept::Whole(state) => {
                 let crowded = self.whole.len() >= self.sweep_at.max(FEW);
-                let swept = if crowded { self.sweep_whole(frame, now) } else { 0 };
+                let swept = if crowded { self.sweep_whole(horizon) } else { 0 };
                 self.whole.insert(mark, state);
                 swept
             }
@@ -182,25 +177,25 @@ impl Shard {
     /// Drops what has reset among the next few states, as is done for every new key. Answers how
     /// many.
     pub(super) fn sweep_few(&mut self, frame: &Frame, now: Time) -> usize {
-        self.sweep(frame, SWEPT_PER_KEY, now)
+        self.sweep(frame, SWEPT_PER_KEY, frame.horizon(now))
     }
 
-    fn sweep(&mut self, frame: &Frame, few: usize, now: Time) -> usize {
-        let words = self.words.sweep(few, keep_words(frame, now));
-        words.saturating_add(self.rows.sweep(few, keep_rows(frame, now)))
+    fn sweep(&mut self, frame: &Frame, few: usize, horizon: Time) -> usize {
+        let words = self.words.sweep(few, words_after(frame, horizon));
+        words.saturating_add(self.rows.sweep(few, rows_after(frame, horizon)))
     }
 
-    fn sweep_whole(&mut self, frame: &Frame, now: Time) -> usize {
+    fn sweep_whole(&mut self, horizon: Time) -> usize {
         let before = self.whole.len();
-        self.whole.retain(|_, state| frame.is_needed(state.expires(), now));
+        self.whole.retain(|_, state| horizon < state.expires());
         self.sweep_at = self.whole.len().saturating_mul(2);
         before.saturating_sub(self.whole.len())
     }
 
-    /// Drops everything that has reset. Answers how many that were.
+    /// Drops everything that has reset, without slack. Answers how many that were.
     pub(super) fn sweep_all(&mut self, frame: &Frame, now: Time) -> usize {
         let places = self.words.places().max(self.rows.places());
-        self.sweep(frame, places, now).saturating_add(self.sweep_whole(frame, now))
+        self.sweep(frame, places, now).saturating_add(self.sweep_whole(now))
     }
 
     /// The first instant when something will have reset; `None` if there is nothing.
@@ -226,14 +221,13 @@ impl Shard {
     }
 }
 
-fn keep_words(frame: &Frame, now: Time) -> impl FnMut(&[u64; 2]) -> bool {
-    move |[_, word]| {
-        frame.open_word(*word).is_some_and(|state| frame.is_needed(state.expires(), now))
-    }
+/// Which states had not reset by then.
+fn words_after(frame: &Frame, horizon: Time) -> impl FnMut(&[u64; 2]) -> bool {
+    move |[_, word]| frame.open_word(*word).is_some_and(|state| horizon < state.expires())
 }
 
-fn keep_rows(frame: &Frame, now: Time) -> impl FnMut(&[u64; 4]) -> bool {
-    move |row| frame.open_row(*row).is_some_and(|state| frame.is_needed(state.expires(), now))
+fn rows_after(frame: &Frame, horizon: Time) -> impl FnMut(&[u64; 4]) -> bool {
+    move |row| frame.open_row(*row).is_some_and(|state| horizon < state.expires())
 }
 
 /// A mark is a hash already.

@@ -1,12 +1,8 @@
-//! The core against the reference model, which decides from the full history of a key and shares
-//! no code with it.
-//!
-//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
-//! which.
+//! Any store as a system that can be held against the reference model.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
-use tollgate_core::{Act, Id, Key, Limit, Name, Op, PlainStore, Policy, Span, StoreError, Time};
+use tollgate_core::{
+    Act, Answered, Id, Key, Limit, Name, Op, Policy, Span, Store, StoreError, Time,
+};
 use tollgate_model::random::{Algorithm, System, compare};
 use tollgate_model::{Answer, Operation, Step, TooMuch};
 
@@ -17,17 +13,26 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// One key of a plain store.
-struct Core {
-    store: PlainStore,
+/// Holds a store, made anew for every policy, against the model.
+pub(crate) fn hold<S: Store + 'static>(algorithm: Algorithm, store: fn() -> S) {
+    let operations = setting("TOLLGATE_OPERATIONS", OPERATIONS);
+    let seed = setting("TOLLGATE_SEED", 1);
+    let tally = compare(seed, algorithm, operations, |lines| Box::new(OneKey::new(store(), lines)));
+    println!("{}: {tally:?}", algorithm.name());
+    tally.assert_covers();
+}
+
+/// One key of a store that answers at once.
+struct OneKey<S> {
+    store: S,
     policy: Policy,
 }
 
-impl Core {
-    fn new(lines: &[String]) -> Core {
+impl<S: Store> OneKey<S> {
+    fn new(store: S, lines: &[String]) -> OneKey<S> {
         let limits = lines.iter().map(|line| line.parse::<Limit>().expect("a right line"));
         let policy = Policy::new(Name::new("model").unwrap(), limits.collect());
-        Core { store: PlainStore::default(), policy }
+        OneKey { store, policy }
     }
 }
 
@@ -45,7 +50,7 @@ fn act(operation: Operation) -> Act {
     }
 }
 
-impl System for Core {
+impl<S: Store> System for OneKey<S> {
     fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
         let items = self.policy.items(|_| Key::new(b"key").ok()).unwrap();
         let op = Op {
@@ -55,7 +60,10 @@ impl System for Core {
             cost: step.cost,
             id: step.id.as_ref().map(|id| Id::new(id.as_bytes()).unwrap()),
         };
-        let decision = self.store.answer(&op, Time::from_micros(step.t).unwrap());
+        let mut out = [Err(StoreError::unanswered())];
+        let at = Some(Time::from_micros(step.t).unwrap());
+        assert!(matches!(self.store.apply(&[op], at, &mut out), Answered::Ready));
+        let [decision] = out;
         let decision = decision.map_err(|error: StoreError| {
             assert!(error.is_overdrawn(), "{error}");
             TooMuch
@@ -70,13 +78,3 @@ impl System for Core {
         })
     }
 }
-
-fn hold(algorithm: Algorithm) {
-    let operations = setting("TOLLGATE_OPERATIONS", OPERATIONS);
-    let seed = setting("TOLLGATE_SEED", 1);
-    let tally = compare(seed, algorithm, operations, |lines| Box::new(Core::new(lines)));
-    println!("{}: {tally:?}", algorithm.name());
-    tally.assert_covers();
-}
-
-tollgate_model::test_each_algorithm!(hold);

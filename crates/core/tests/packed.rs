@@ -1,0 +1,150 @@
+//! The short ways say what the long way says: checks over packed states, over one word, and states
+//! that were written as bytes.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use tollgate_core::contract::{ALGORITHMS, limit_line};
+use tollgate_core::{
+    Act, Decision, Id, Item, Key, Limit, Name, Op, Packed, State, StoreError, Time, decide,
+};
+
+/// Where one-word states are counted from.
+const ORIGIN: Time = Time::EPOCH;
+
+fn apply(
+    limit: &Limit,
+    state: &mut Option<State>,
+    act: Act,
+    cost: u64,
+    now: Time,
+) -> Result<Decision, StoreError> {
+    let (name, id) = (Name::default(), Id::new(b"id").ok().filter(|_| act != Act::Check));
+    let items = [Item { limit, subject: Key::new(b"key").unwrap().into() }];
+    let op = Op { policy: &name, items: &items, act, cost, id };
+    decide(&op, std::slice::from_mut(state), now).map(|outcome| outcome.decision)
+}
+
+/// The packed state that the long way left.
+fn packed(state: Option<&State>) -> Option<Packed> {
+    state.and_then(State::packed)
+}
+
+/// Checks over a packed state, and over one word where that is enough.
+fn short_ways(
+    limit: &Limit,
+    before: Option<&State>,
+    cost: u64,
+    now: Time,
+) -> (Option<Decision>, Option<Decision>) {
+    let kept = packed(before);
+    if before.is_some() && kept.is_none() {
+        return (None, None);
+    }
+    let checked = limit.check_packed(kept, cost, now).map(|checked| checked.decision);
+    let own = kept.is_none_or(|kept| kept.terms().are_of(limit));
+    let word = kept.map_or(Some(0), |kept| kept.one_word(ORIGIN)).filter(|_| own);
+    let by_word = word.and_then(|word| limit.check_word(word, ORIGIN, cost, now));
+    (checked, by_word.map(|(decision, _)| decision))
+}
+
+/// An instant, a cost, which of the two limits asks, and what to do.
+fn step() -> impl Strategy<Value = (u64, u64, bool, Act)> {
+    let jump = prop_oneof![0_u64..50, 0_u64..2_000_000, 0_u64..90_000_000_000];
+    let cost = prop_oneof![3 => 1_u64..4, 1 => 1_u64..2_000];
+    let act = prop_oneof![
+        8 => Just(Act::Check), 1 => Just(Act::Charge), 1 => Just(Act::Refund),
+        1 => Just(Act::Reserve), 1 => Just(Act::Settle)
+    ];
+    (jump, cost, prop::bool::weighted(0.8), act)
+}
+
+fn hold(limits: [&Limit; 2], steps: &[(u64, u64, bool, Act)]) -> Result<(), TestCaseError> {
+    let (mut state, mut now) = (None, Time::EPOCH);
+    for (jump, cost, first, act) in steps {
+        now = Time::from_micros(now.as_micros() + jump).unwrap();
+        let limit = limits[usize::from(!first)];
+        let (by_three, by_one) = short_ways(limit, state.as_ref(), *cost, now);
+        let answer = apply(limit, &mut state, *act, *cost, now);
+        if *act == Act::Check {
+            let long = answer.ok();
+            prop_assert!(by_three.is_none() || by_three == long, "{by_three:?} {long:?}");
+            prop_assert!(by_one.is_none() || by_one == long, "{by_one:?} {long:?}");
+        }
+        state = through_bytes(state)?;
+    }
+    Ok(())
+}
+
+/// The same state, written and read again; and packed and unpacked if it can be.
+fn through_bytes(state: Option<State>) -> Result<Option<State>, TestCaseError> {
+    let Some(state) = state else { return Ok(None) };
+    let mut bytes = Vec::new();
+    state.write_to(&mut bytes);
+    for short in 0..bytes.len() {
+        prop_assert!(State::read_from(&mut &bytes[..short]).is_none());
+    }
+    let read = State::read_from(&mut bytes.as_slice()).unwrap();
+    prop_assert_eq!(format!("{read:?}"), format!("{state:?}"));
+    Ok(Some(read.packed().map_or(read, State::from)))
+}
+
+#[test]
+fn the_short_ways_say_the_same() {
+    for algorithm in ALGORITHMS {
+        let config =
+            ProptestConfig { rng_seed: RngSeed::Fixed(1), cases: 256, ..Default::default() };
+        let line = || limit_line(algorithm);
+        let steps = prop::collection::vec(step(), 1..60);
+        let mut runner = proptest::test_runner::TestRunner::new(config);
+        let held = runner.run(&(line(), line(), steps), |(first, second, steps)| {
+            let limits: [Limit; 2] = [first.parse().unwrap(), second.parse().unwrap()];
+            hold([&limits[0], &limits[1]], &steps)
+        });
+        held.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+    }
+}
+
+#[test]
+fn most_limits_are_checked_the_short_way() {
+    for (line, ways) in [
+        ("gcra 100/s burst 200", (true, true)),
+        ("gcra 7/s", (true, true)),
+        ("token-bucket 100/s", (true, true)),
+        ("leaky-bucket size 10", (true, false)),
+        ("fixed-window 10/h", (true, false)),
+        ("request-window 10/h", (true, false)),
+        ("sliding-window 10/h", (true, false)),
+        ("ar1 max 10 decay 2 resolution 1s", (true, false)),
+        ("sliding-log 10/h", (false, false)),
+        ("concurrency 10 ttl 1s", (false, false)),
+        ("gcra 100/s count-denied", (false, false)),
+    ] {
+        let (by_three, by_one) = short_ways(&line.parse().unwrap(), None, 1, Time::EPOCH);
+        assert_eq!((by_three.is_some(), by_one.is_some()), ways, "{line}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..Default::default() })]
+
+    /// Whatever the bytes are, reading them is no more than a no; and what was read can be asked.
+    #[test]
+    fn any_bytes_are_a_state_or_none(
+        mut words in prop::collection::vec(prop_oneof![0_u64..8, any::<u64>()], 0..40),
+        kind in 0_u64..8,
+    ) {
+        words.insert(0, kind);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut state = State::read_from(&mut bytes.as_slice());
+        for line in ["gcra 1/s", "leaky-bucket size 3", "fixed-window 1/s", "sliding-log 3/s",
+            "sliding-window 3/s", "ar1 max 3 decay 2 resolution 1s", "concurrency 3 ttl 1s"] {
+            let limit: Limit = line.parse().unwrap();
+            for (act, cost) in [(Act::Peek, 1), (Act::Check, 1), (Act::Refund, 1), (Act::Settle, 2)] {
+                let _ = apply(&limit, &mut state, act, cost, Time::MAX);
+                let _ = apply(&limit, &mut state, act, cost, Time::EPOCH);
+            }
+        }
+    }
+}

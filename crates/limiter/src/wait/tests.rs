@@ -1,0 +1,134 @@
+//! What only shows from inside: that nobody is left in the queues, and threads that come in order.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use super::*;
+use crate::limiter::Limiter;
+
+const LONG: Duration = Duration::from_secs(600);
+
+type Waiting = Pin<Box<dyn Future<Output = Result<Decision, Error>> + Send>>;
+
+fn limiter() -> Limiter {
+    "concurrency 64 ttl 1h".parse().unwrap()
+}
+
+fn poll(waiting: &mut Waiting) -> Poll<Result<Decision, Error>> {
+    waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// So many who wait, each polled once.
+fn queue(limiter: &Limiter, count: usize) -> Vec<Waiting> {
+    let wait = |_| {
+        let mut waiting: Waiting = Box::pin(limiter.key("a").until_ready(LONG));
+        assert!(poll(&mut waiting).is_pending());
+        waiting
+    };
+    (0..count).map(wait).collect()
+}
+
+#[test]
+fn nobody_is_left_behind() {
+    let limiter = limiter();
+    let all = limiter.key("a").cost(64).lease().unwrap().lease;
+    let mut waiting = queue(&limiter, 6);
+    assert_eq!(limiter.queues().len(), 6);
+
+    // One that never had its turn, the first, and one whose time is up at once.
+    drop(waiting.remove(3));
+    drop(waiting.remove(0));
+    assert!(!limiter.key("a").wait(Duration::ZERO).unwrap().allowed);
+    assert_eq!(limiter.queues().len(), 4);
+
+    drop(all);
+    for mut waiting in waiting {
+        assert!(matches!(poll(&mut waiting), Poll::Ready(Ok(decision)) if decision.allowed));
+    }
+    assert!(limiter.queues().is_empty());
+}
+
+#[test]
+fn dropped_while_others_wait_elsewhere() {
+    let limiter = limiter();
+    let _all = ["a", "b"].map(|key| limiter.key(key).cost(64).lease().unwrap());
+    let here = queue(&limiter, 2);
+    let mut there: Waiting = Box::pin(limiter.key("b").until_ready(LONG));
+    assert!(poll(&mut there).is_pending());
+    drop(here);
+    assert_eq!(limiter.queues().len(), 1);
+    drop(there);
+    assert!(limiter.queues().is_empty());
+}
+
+#[test]
+fn threads_are_served_in_the_order_they_came() {
+    let limiter = limiter();
+    let all = limiter.key("a").cost(64).lease().unwrap().lease;
+    let left = Mutex::new(vec![None; 16]);
+    thread::scope(|scope| {
+        for came in 0..16 {
+            let (limiter, left) = (&limiter, &left);
+            scope.spawn(move || {
+                let decision = limiter.key("a").wait(LONG).unwrap();
+                left.lock().unwrap()[came] = decision.remaining;
+            });
+            while limiter.queues().len() <= came {
+                thread::yield_now();
+            }
+        }
+        drop(all);
+    });
+    // The sooner, the more was left.
+    let expected: Vec<_> = (0..16).map(|came| Some(63 - came)).collect();
+    assert_eq!(*left.lock().unwrap(), expected);
+    assert!(limiter.queues().is_empty());
+}
+
+#[test]
+fn limiters_of_one_family_share_their_queues() {
+    let limiter = limiter();
+    let all = limiter.key("a").cost(64).lease().unwrap().lease;
+    let raised = limiter.with_limits(vec!["concurrency 65 ttl 1h".parse().unwrap()]);
+    let first = queue(&limiter, 1);
+    // There would be room for it, but it came later.
+    let mut second: Waiting = Box::pin(raised.key("a").until_ready(LONG));
+    assert!(poll(&mut second).is_pending());
+    // Another name is another count.
+    let other = limiter.clone().named("other").unwrap();
+    assert!(other.key("a").wait(LONG).unwrap().allowed);
+
+    drop((first, all));
+    assert!(matches!(poll(&mut second), Poll::Ready(Ok(decision)) if decision.allowed));
+    assert!(limiter.queues().is_empty());
+}
+
+/// A task that has another one who waits in its hands, and drops it when it is woken or dropped.
+struct Holder(Mutex<Option<Waiting>>);
+
+impl Wake for Holder {
+    fn wake(self: Arc<Self>) {
+        drop(self.0.lock().unwrap().take());
+    }
+}
+
+#[test]
+fn wakers_may_come_back_into_the_queues() {
+    let limiter = limiter();
+    let _all = limiter.key("a").cost(64).lease().unwrap();
+    let mut waiting = queue(&limiter, 4);
+    let held = [waiting.remove(3), waiting.remove(2)];
+    let [woken, dropped] = held.map(|held| Waker::from(Arc::new(Holder(Mutex::new(Some(held))))));
+
+    let mut second = waiting.remove(1);
+    assert!(second.as_mut().poll(&mut Context::from_waker(&dropped)).is_pending());
+    drop(dropped);
+    // The waker of the last time goes, and one who waits with it.
+    assert!(second.as_mut().poll(&mut Context::from_waker(&woken)).is_pending());
+    assert_eq!(limiter.queues().len(), 3);
+    // The first goes, and wakes the second.
+    waiting.clear();
+    assert_eq!(limiter.queues().len(), 1);
+}

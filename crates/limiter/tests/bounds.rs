@@ -1,0 +1,127 @@
+//! A store is bounded, and a flood of new keys never refills an exhausted one.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::time::Duration;
+
+use tollgate::{Clock, Limiter, MemoryStore, WhenFull};
+
+fn limiter(line: &str, max_keys: usize, when_full: WhenFull) -> (Limiter, Clock) {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().max_keys(max_keys).when_full(when_full).clock(clock.clone());
+    (Limiter::parse([line]).unwrap().on(store.build().unwrap()), clock)
+}
+
+/// The memory this process has in use, in bytes.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[test]
+fn a_thousand_exhausted_keys_outlast_ten_million_strangers() {
+    const BOUND: usize = 1_000_000;
+    let (limiter, clock) = limiter("gcra 1/min burst 3", BOUND, WhenFull::Deny);
+    let exhausted: Vec<String> = (0..1_000).map(|key| format!("known-{key}")).collect();
+    for key in &exhausted {
+        (0..3).for_each(|_| assert!(limiter.check(key).unwrap().allowed));
+    }
+    let resets = |key: &String| limiter.key(key).peek().unwrap().reset_after;
+    let before: Vec<_> = exhausted.iter().map(resets).collect();
+
+    let (mut full, mut turned_away) = (None, 0_u64);
+    for stranger in 0..10_000_000_u64 {
+        if !limiter.check(stranger.to_le_bytes()).unwrap().allowed {
+            full.get_or_insert_with(resident);
+            turned_away += 1;
+        }
+        assert!(stranger % 65_536 != 0 || limiter.store().fill().keys <= BOUND);
+    }
+    let grown = resident().saturating_sub(full.unwrap());
+    assert!(grown < 4 << 20, "{grown} bytes more after the store was full");
+    assert_eq!(limiter.store().fill().keys, BOUND);
+    assert_eq!(limiter.store().fill().turned_away, turned_away);
+    assert_eq!(turned_away, 10_000_000 + 1_000 - BOUND as u64);
+
+    for (key, reset) in exhausted.iter().zip(before) {
+        let decision = limiter.check(key).unwrap();
+        assert!(!decision.allowed, "{key}");
+        assert_eq!(decision.reset_after, reset, "{key}");
+    }
+    // When they have all reset there is room again.
+    clock.advance(Duration::from_secs(180));
+    assert!(limiter.check("new").unwrap().allowed);
+}
+
+#[test]
+fn strangers_that_reset_make_room_for_the_next() {
+    const BOUND: usize = 10_000;
+    let (limiter, clock) = limiter("gcra 1/s burst 2", BOUND, WhenFull::Deny);
+    for stranger in 0..1_000_000_u64 {
+        assert!(limiter.check(stranger.to_le_bytes()).unwrap().allowed, "{stranger}");
+        // Five thousand of them within the second that each lasts.
+        clock.advance(Duration::from_micros(200));
+        assert!(limiter.store().fill().keys <= BOUND);
+    }
+    assert_eq!(limiter.store().fill().turned_away, 0);
+}
+
+#[test]
+fn a_full_store_admits_as_soon_as_one_key_has_reset() {
+    let (limiter, clock) = limiter("gcra 1/s burst 1", 2, WhenFull::Deny);
+    assert!(limiter.check("a").unwrap().allowed);
+    clock.advance(Duration::from_millis(500));
+    assert!(limiter.check("b").unwrap().allowed);
+    let denied = limiter.check("c").unwrap();
+    assert!(!denied.allowed);
+    assert!(denied.retry_after.is_some() && denied.remaining == Some(0));
+    assert!(!limiter.key("c").peek().unwrap().allowed);
+    assert!(limiter.key("c").charge().unwrap_err().is_full());
+    clock.advance(Duration::from_micros(499_999));
+    assert!(!limiter.check("c").unwrap().allowed);
+    clock.advance(Duration::from_micros(1));
+    assert!(limiter.check("c").unwrap().allowed);
+    assert!(!limiter.check("b").unwrap().allowed, "b is as it was");
+}
+
+#[test]
+fn a_full_store_lets_pass_uncounted_if_told_so() {
+    let (limiter, _) = limiter("gcra 1/s burst 1", 1, WhenFull::Allow);
+    assert!(limiter.check("a").unwrap().allowed);
+    (0..5).for_each(|_| assert!(limiter.check("b").unwrap().allowed));
+    assert!(!limiter.check("a").unwrap().allowed);
+    assert!(limiter.key("b").charge().unwrap().allowed);
+    assert_eq!(limiter.store().fill().keys, 1);
+    assert_eq!(limiter.store().fill().turned_away, 6);
+}
+
+#[test]
+fn a_full_store_charges_all_limits_or_none() {
+    let store = MemoryStore::builder().max_keys(3).clock(Clock::manual()).build().unwrap();
+    let both = Limiter::parse(["gcra 1/s burst 9", "fixed-window 9/h"]).unwrap().on(store);
+    assert!(both.check("a").unwrap().allowed);
+    let one = both.with_limits(both.policy().limits()[..1].to_vec());
+    assert!(one.check("b").unwrap().allowed);
+    // For the second limit of b there is no room, so the first is not charged.
+    assert!(!both.check("b").unwrap().allowed);
+    assert_eq!(one.key("b").peek().unwrap().remaining, Some(8));
+    assert_eq!(both.store().fill().keys, 3);
+}
+
+#[test]
+fn resetting_a_key_makes_room() {
+    let (limiter, _) = limiter("fixed-window 5/h", 1, WhenFull::Deny);
+    assert!(limiter.check("a").unwrap().allowed);
+    assert!(!limiter.check("b").unwrap().allowed);
+    limiter.key("a").reset().unwrap();
+    assert_eq!(limiter.store().fill().keys, 0);
+    assert!(limiter.check("b").unwrap().allowed);
+}
+
+#[test]
+fn remembered_ids_are_bounded_too() {
+    let (limiter, _) = limiter("gcra 1000/s burst 4294967295", 1_000, WhenFull::Deny);
+    let allowed = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed;
+    let remembered = (0..100_000).filter(|id| allowed(*id)).count();
+    assert!(remembered < 2_000, "{remembered}");
+}

@@ -1,0 +1,191 @@
+//! Leases: how many are held, and what ends them.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{Clock, Lease, Limiter, MemoryStore};
+
+fn limiter(line: &str) -> Limiter {
+    line.parse().unwrap()
+}
+
+/// A limiter whose time stands still.
+fn stopped(lines: &[&str]) -> (Limiter, Clock) {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
+    (Limiter::parse(lines).unwrap().on(store), clock)
+}
+
+fn lease(limiter: &Limiter) -> Option<Lease> {
+    limiter.key("a").lease().unwrap().lease
+}
+
+fn remaining(limiter: &Limiter) -> Option<u64> {
+    limiter.key("a").peek().unwrap().remaining
+}
+
+#[test]
+fn a_lease_can_go_to_another_thread() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<Lease>();
+}
+
+#[test]
+fn threads_hold_as_many_as_allowed() {
+    let limiter = limiter("concurrency 5 ttl 1h");
+    let all_asked = Barrier::new(12);
+    let held = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let lease = lease(&limiter);
+                held.fetch_add(usize::from(lease.is_some()), Ordering::SeqCst);
+                all_asked.wait();
+            });
+        }
+    });
+    assert_eq!(held.into_inner(), 5);
+    assert_eq!(remaining(&limiter), Some(5));
+}
+
+#[test]
+fn threads_never_hold_more_than_allowed() {
+    let limiter = limiter("concurrency 3 ttl 1h");
+    let inside = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..500 {
+                    let Some(lease) = lease(&limiter) else { continue };
+                    assert!(inside.fetch_add(1, Ordering::SeqCst) < 3);
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    drop(lease);
+                }
+            });
+        }
+    });
+    assert_eq!(remaining(&limiter), Some(3));
+}
+
+#[test]
+fn denied_it_is_none() {
+    let limiter = limiter("concurrency 1 ttl 1h");
+    let _held = lease(&limiter).unwrap();
+    let leased = limiter.key("a").lease().unwrap();
+    assert!(!leased.decision.allowed && leased.lease.is_none());
+    assert!(limiter.key("").lease().unwrap_err().is_bad_key());
+}
+
+#[test]
+fn dropped_or_released_it_is_given_back() {
+    let limiter = limiter("concurrency 2 ttl 1h");
+    let (first, second) = (lease(&limiter), lease(&limiter).unwrap());
+    assert_eq!(remaining(&limiter), Some(0));
+    drop(first);
+    assert_eq!(remaining(&limiter), Some(1));
+    assert_eq!(second.release().unwrap().remaining, Some(2));
+}
+
+#[test]
+fn a_cost_of_n_takes_n() {
+    let limiter = limiter("concurrency 5 ttl 1h");
+    let lease = limiter.key("a").cost(3).lease().unwrap();
+    assert_eq!(lease.decision.remaining, Some(2));
+    drop(lease);
+    assert_eq!(remaining(&limiter), Some(5));
+}
+
+#[test]
+fn each_goes_by_an_id_of_its_own() {
+    let limiter = limiter("concurrency 2 ttl 1h");
+    let (first, second) = (lease(&limiter).unwrap(), lease(&limiter).unwrap());
+    assert_ne!(first.id(), second.id());
+    limiter.key("a").id(first.id()).release().unwrap();
+    assert_eq!(remaining(&limiter), Some(1));
+}
+
+#[test]
+fn under_the_callers_id_it_is_one_lease() {
+    let limiter = limiter("concurrency 2 ttl 1h");
+    let first = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
+    let again = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
+    assert_eq!((first.id(), again.id()), (&b"job-7"[..], &b"job-7"[..]));
+    assert_eq!(remaining(&limiter), Some(1));
+    drop(first);
+    assert_eq!(remaining(&limiter), Some(2));
+}
+
+#[test]
+fn released_once_it_does_not_end_the_next_of_its_id() {
+    let limiter = limiter("concurrency 2 ttl 1h");
+    let first = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
+    first.release().unwrap();
+    let _next = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
+    assert_eq!(remaining(&limiter), Some(1));
+}
+
+#[test]
+fn forgotten_it_ends_by_itself() {
+    let (limiter, clock) = stopped(&["concurrency 1 ttl 30s"]);
+    std::mem::forget(lease(&limiter));
+    clock.advance(Duration::from_micros(29_999_999));
+    assert!(lease(&limiter).is_none());
+    clock.advance(Duration::from_micros(1));
+    assert!(lease(&limiter).is_some());
+}
+
+#[test]
+fn renewed_it_lives_on() {
+    let (limiter, clock) = stopped(&["concurrency 1 ttl 30s"]);
+    let held = lease(&limiter).unwrap();
+    for _ in 0..5 {
+        clock.advance(Duration::from_secs(29));
+        assert_eq!(held.renew().unwrap().remaining, Some(0));
+    }
+    // Not renewed in time, it is another's.
+    clock.advance(Duration::from_secs(30));
+    let other = lease(&limiter).unwrap();
+    held.renew().unwrap();
+    drop(held);
+    assert!(lease(&limiter).is_none());
+    drop(other);
+    assert!(lease(&limiter).is_some());
+}
+
+#[test]
+fn only_the_lease_is_given_back() {
+    let (limiter, _) = stopped(&["gcra 1/s burst 7", "concurrency 5 ttl 30s"]);
+    let held = limiter.key("a").cost(3).lease().unwrap();
+    assert_eq!((held.decision.remaining, held.decision.bound_by), (Some(2), 1));
+    drop(held);
+    let after = limiter.key("a").peek().unwrap();
+    assert_eq!((after.remaining, after.bound_by), (Some(4), 0));
+}
+
+#[test]
+fn keys_and_factor_are_kept() {
+    let limiter = Limiter::parse(["concurrency 4 ttl 1h per user"]).unwrap();
+    let user = String::from("42");
+    let keys = [("user", user.as_str())];
+    let twice = "2".parse().unwrap();
+    let held = limiter.keys(&keys).factor(twice).cost(2).lease().unwrap();
+    assert_eq!(held.decision.remaining, Some(0));
+    drop(held);
+    assert_eq!(limiter.keys(&keys).factor(twice).peek().unwrap().remaining, Some(2));
+}
+
+#[test]
+fn a_thread_that_panics_gives_back() {
+    let limiter = limiter("concurrency 1 ttl 1h");
+    let worker = limiter.clone();
+    let work = move || {
+        let _lease = lease(&worker).unwrap();
+        std::panic::resume_unwind(Box::new("the work went wrong"));
+    };
+    assert!(thread::spawn(work).join().is_err());
+    assert!(lease(&limiter).is_some());
+}

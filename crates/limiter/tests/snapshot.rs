@@ -1,0 +1,173 @@
+//! A restart hands nobody a fresh burst, and a damaged snapshot is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::{Clock, Decision, Limiter, MemoryStore, Time};
+
+/// Every algorithm, by itself and together with another.
+const POLICIES: [&[&str]; 14] = [
+    &["gcra 1/s burst 50"],
+    &["gcra 333/7s burst 50"],
+    &["gcra 999983/day burst 50"],
+    &["token-bucket 10/s burst 50 whole"],
+    &["leaky-bucket size 50 drip 3 every 2s"],
+    &["fixed-window 50/h"],
+    &["fixed-window 50/month tz Europe/Amsterdam"],
+    &["request-window 50/min"],
+    &["sliding-log 50/min"],
+    &["sliding-counters 50/min resolution 7s"],
+    &["sliding-window 50/min"],
+    &["ar1 max 50.5 decay 1.5 resolution 3s"],
+    &["concurrency 50 ttl 30s"],
+    &["gcra 1/s burst 50", "sliding-window 70/h", "concurrency 60 ttl 5min"],
+];
+
+fn at(seconds: u64) -> Clock {
+    let clock = Clock::manual();
+    clock.set(Time::from_micros(1_700_000_000_000_000).unwrap());
+    clock.advance(Duration::from_secs(seconds));
+    clock
+}
+
+fn store(clock: &Clock) -> Arc<MemoryStore> {
+    MemoryStore::builder().max_keys(5_000).clock(clock.clone()).build().unwrap()
+}
+
+/// Some of everything: checks, a charge, an open reservation and one that was settled.
+fn use_up(limiter: &Limiter, clock: &Clock) {
+    for turn in 0..12_u64 {
+        let key = format!("key{}", turn % 3);
+        limiter.key(&key).cost(1 + turn % 4).check().unwrap();
+        limiter.key(&key).cost(3).id(&turn.to_le_bytes()).reserve().unwrap();
+        clock.advance(Duration::from_millis(170));
+    }
+    limiter.key("key0").cost(7).charge().unwrap();
+    limiter.key("key1").cost(1).id(&10_u64.to_le_bytes()).settle().unwrap();
+}
+
+/// What the keys are told afterwards, also when reservations of before are settled.
+fn afterwards(limiter: &Limiter, clock: &Clock) -> Vec<Decision> {
+    let mut told = Vec::new();
+    for turn in 0..8_u64 {
+        let key = format!("key{}", turn % 4);
+        told.push(limiter.key(&key).cost(2).check().unwrap());
+        told.push(limiter.key(&key).cost(1).id(&turn.to_le_bytes()).settle().unwrap());
+        told.push(limiter.key(&key).id(&turn.to_le_bytes()).renew().unwrap());
+        clock.advance(Duration::from_millis(900));
+    }
+    told
+}
+
+#[test]
+fn a_restart_changes_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    for lines in POLICIES {
+        let clock = at(0);
+        let limiter = Limiter::parse(lines).unwrap().on(store(&clock));
+        use_up(&limiter, &clock);
+        let saved = limiter.store().save(&path).unwrap();
+        assert_eq!(saved, 3 * lines.len(), "{lines:?}");
+
+        // Time passes meanwhile; for the store that was not stopped, too.
+        let later = Clock::manual();
+        clock.advance(Duration::from_secs(3));
+        later.set(clock.now());
+        let (restored, count) = MemoryStore::builder().clock(later.clone()).restore(&path).unwrap();
+        assert_eq!(count.unwrap(), saved);
+        assert_eq!(restored.fill().keys, saved);
+        let again = Limiter::parse(lines).unwrap().on(restored);
+        assert_eq!(afterwards(&again, &later), afterwards(&limiter, &clock), "{lines:?}");
+    }
+}
+
+#[test]
+fn what_has_reset_is_not_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    let limiter = Limiter::parse(["gcra 1/s burst 5"]).unwrap().on(store(&at(0)));
+    assert!(limiter.key("a").cost(5).check().unwrap().allowed);
+    assert_eq!(limiter.store().save(&path).unwrap(), 1);
+    let (store, count) = MemoryStore::builder().clock(at(5)).restore(&path).unwrap();
+    assert_eq!((count.unwrap(), store.fill().keys), (0, 0));
+}
+
+#[test]
+fn a_smaller_bound_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    let limiter = Limiter::parse(["gcra 1/h"]).unwrap().on(store(&at(0)));
+    (0..4_000_u64).for_each(|key| assert!(limiter.check(key.to_le_bytes()).unwrap().allowed));
+    assert_eq!(limiter.store().save(&path).unwrap(), 4_000);
+    let smaller = MemoryStore::builder().max_keys(1_000).clock(at(1));
+    let (store, count) = smaller.restore(&path).unwrap();
+    assert_eq!((count.unwrap(), store.fill().keys), (1_000, 1_000));
+    let larger = MemoryStore::builder().max_keys(1_000_000).clock(at(1));
+    let limiter = limiter.on(larger.restore(&path).unwrap().0);
+    (0..4_000_u64).for_each(|key| assert!(!limiter.check(key.to_le_bytes()).unwrap().allowed));
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused_and_the_store_starts_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    let clock = at(0);
+    let limiter = Limiter::parse(POLICIES[13]).unwrap().on(store(&clock));
+    use_up(&limiter, &clock);
+    limiter.store().save(&path).unwrap();
+    let whole = fs::read(&path).unwrap();
+
+    let refused = |bytes: &[u8], what: &str| {
+        fs::write(&path, bytes).unwrap();
+        let (store, restored) = MemoryStore::builder().clock(at(1)).restore(&path).unwrap();
+        let error = restored.unwrap_err();
+        assert!(error.is_damaged() && !error.is_missing(), "{what}: {error}");
+        assert!(error.to_string().contains("start empty"), "{error}");
+        assert_eq!(store.fill().keys, 0);
+        let fresh = Limiter::parse(["gcra 1/s burst 1"]).unwrap().on(store);
+        assert!(fresh.check("a").unwrap().allowed);
+    };
+    refused(b"", "an empty file");
+    refused(b"hello, I am a text file\n", "something else");
+    for cut in (0..whole.len()).step_by(41) {
+        refused(&whole[..cut], "a file that was cut off");
+    }
+    for place in (0..whole.len()).step_by(37) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 0x10;
+        refused(&bytes, "a flipped bit");
+    }
+}
+
+#[test]
+fn a_missing_snapshot_is_told_from_a_damaged_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none");
+    let (store, restored) = MemoryStore::builder().restore(&path).unwrap();
+    let error = restored.unwrap_err();
+    assert!(error.is_missing() && !error.is_damaged());
+    assert!(error.to_string().contains("none"));
+    assert_eq!(store.fill().keys, 0);
+}
+
+#[test]
+fn saving_replaces_the_file_as_a_whole_and_for_its_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    fs::write(&path, "what was there before").unwrap();
+    let limiter = Limiter::parse(["gcra 1/h"]).unwrap();
+    limiter.check("a").unwrap();
+    assert_eq!(limiter.store().save(&path).unwrap(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let error = limiter.store().save(folder.path().join("no/such/folder")).unwrap_err();
+    assert!(error.to_string().contains("no/such/folder"), "{error}");
+}
