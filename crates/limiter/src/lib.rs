@@ -67,3 +67,8 @@ pub use request::Request;
 pub use tollgate_core::{
     Decimal, Decision, Limit, LimitError, Name, Policy, Span, StoreError, Time,
 };
+
+/// The examples of the guide are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

@@ -120,7 +120,7 @@ fn under_the_callers_id_it_is_one_lease() {
 }
 
 #[test]
-fn released_once_it_does_not_end_the_next_of_its_id() {
+fn its_id_can_be_used_again() {
     let limiter = limiter("concurrency 2 ttl 1h");
     let first = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
     first.release().unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tollgate::{Clock, Decision, Error, Limiter, MemoryStore};
 
-const LONG: Duration = Duration::from_secs(600);
+const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(5);
 
 type Output = Result<Decision, Error>;
