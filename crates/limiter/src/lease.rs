@@ -45,7 +45,8 @@ impl Request<'_> {
     /// The policy may have other limits too: what was taken of those stays taken. The lease goes
     /// by the [id](Request::id) of the request, or by one that is made for it. One id is one
     /// lease: asking again under the id of a lease that is held answers as the first time, with a
-    /// lease that is the same.
+    /// lease that is the same. So who has waited for room under an id gets the lease of what was
+    /// taken by asking for it under that id.
     ///
     /// ```
     /// use tollgate::Limiter;

@@ -37,21 +37,13 @@ const TOGETHER: usize = 16;
 pub struct Limiter {
     policy: Arc<Policy>,
     store: Arc<MemoryStore>,
-    /// Who waits for their turn at this store.
-    #[cfg(feature = "wait")]
-    queues: Arc<Queues>,
 }
 
 impl Limiter {
     /// A limiter for this policy, with a store of its own.
     #[must_use]
     pub fn new(policy: Policy) -> Limiter {
-        Limiter {
-            policy: Arc::new(policy),
-            store: Arc::default(),
-            #[cfg(feature = "wait")]
-            queues: Arc::default(),
-        }
+        Limiter { policy: Arc::new(policy), store: Arc::default() }
     }
 
     /// A limiter for these limit lines, which stand or fall together.
@@ -66,12 +58,7 @@ impl Limiter {
     /// of the same name also share their counts.
     #[must_use]
     pub fn on(self, store: Arc<MemoryStore>) -> Limiter {
-        Limiter {
-            policy: self.policy,
-            store,
-            #[cfg(feature = "wait")]
-            queues: Arc::default(),
-        }
+        Limiter { policy: self.policy, store }
     }
 
     /// The same limiter under another name.
@@ -105,7 +92,7 @@ impl Limiter {
 
     #[cfg(feature = "wait")]
     pub(crate) fn queues(&self) -> &Queues {
-        &self.queues
+        self.store.queues()
     }
 
     /// Whether a request of cost 1 may pass; if so, it is counted.
@@ -121,12 +108,17 @@ impl Limiter {
         {
             let item = Item { limit, subject: Subject { kind: None, key } };
             let now = self.store.clock().now();
-            return match self.store.check_known(self.policy.name(), &item, 1, now) {
-                Some(known) => Ok(known),
-                None => Ok(self.store.answer_one(&self.check_of(&[item]), now)?),
-            };
+            if let Some(decision) = self.store.check_word(self.policy.name(), &item, 1, now) {
+                return Ok(decision);
+            }
+            return self.check_more(&item, now);
         }
         self.key(key.as_bytes()).check()
+    }
+
+    #[inline(never)]
+    fn check_more(&self, item: &Item<'_>, now: Time) -> Result<Decision, Error> {
+        Ok(self.store.check_more(self.policy.name(), item, 1, now)?)
     }
 
     fn check_of<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {

@@ -26,6 +26,8 @@ use std::fmt;
 use tollgate_core::{Act, Answered, Decision, Item, Name, Op, Store, StoreError, Time};
 
 use crate::clock::Clock;
+#[cfg(feature = "wait")]
+use crate::wait::Queues;
 use batch::BATCH;
 use hash::{Hash, Secret, place_in};
 use ids::Ids;
@@ -65,6 +67,9 @@ pub struct MemoryStore {
     ids: Ids,
     when_full: WhenFull,
     clock: Clock,
+    /// Who waits for their turn, through whatever limiter.
+    #[cfg(feature = "wait")]
+    queues: Queues,
 }
 
 /// A shard with a cache line or two of its own, so that threads in different shards are not in each
@@ -106,39 +111,72 @@ impl MemoryStore {
         &self.clock
     }
 
+    #[cfg(feature = "wait")]
+    pub(crate) fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
     /// Answers one operation, at `at` or else by the store's own clock.
     ///
     /// # Errors
     /// If the operation makes no sense, the debt would be too large, or what must be counted cannot
     /// be because the store is full.
-    #[inline]
     pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
-        if let Some(item) = plain_check(op)
-            && let Some(known) = self.check_known(op.policy, item, op.cost, now)
-        {
-            return Ok(known);
+        let Some(item) = plain_check(op) else { return self.answer_one(op, now) };
+        if let Some(decision) = self.check_word(op.policy, item, op.cost, now) {
+            return Ok(decision);
         }
-        self.answer_one(op, now)
+        self.check_more(op.policy, item, op.cost, now)
     }
 
-    /// Checks a key that is known under the same terms; `None` if it takes more than that.
+    /// A check of one limit whose state is one word, which is the shortest way there is; `None` if
+    /// it takes [more](MemoryStore::check_more). The two are kept apart, so that this one is not
+    /// crowded by all the rules of the other.
     #[inline]
-    pub(crate) fn check_known(
+    pub(crate) fn check_word(
         &self,
         policy: &Name,
         item: &Item<'_>,
         cost: u64,
         now: Time,
     ) -> Option<Decision> {
+        if !item.limit.may_fit_one_word() {
+            return None;
+        }
         let hash = self.secret.hash(policy, item.subject);
         let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check(&self.frame, item.limit, hash.mark_at(0), cost, now)
+        shard.check_word(&self.frame, item.limit, hash.mark_at(0), cost, now)
+    }
+
+    /// A check of one limit.
+    #[inline(never)]
+    pub(crate) fn check_more(
+        &self,
+        policy: &Name,
+        item: &Item<'_>,
+        cost: u64,
+        now: Time,
+    ) -> Result<Decision, StoreError> {
+        match self.check_row(policy, item, cost, now) {
+            Some(decision) => Ok(decision),
+            None => {
+                let items = std::slice::from_ref(item);
+                self.answer_one(&Op { policy, items, act: Act::Check, cost, id: None }, now)
+            }
+        }
+    }
+
+    #[inline]
+    fn check_row(&self, policy: &Name, item: &Item<'_>, cost: u64, now: Time) -> Option<Decision> {
+        let hash = self.secret.hash(policy, item.subject);
+        let mut shard = self.shard(self.place(hash))?.lock();
+        shard.check_row(&self.frame, item.limit, hash.mark_at(0), cost, now)
     }
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+    fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
         let mut out = [Err(StoreError::unanswered())];
         self.answer_batch(std::slice::from_ref(op), now, &mut out);
         let [answer] = out;

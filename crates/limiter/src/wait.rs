@@ -37,19 +37,18 @@ impl Request<'_> {
     ///
     /// # First come, first served
     ///
-    /// All who wait through one limiter, its clones, and the limiters made of it by
-    /// [`with_limits`](crate::Limiter::with_limits) are one queue for each policy name and keys. A
-    /// place in it is taken when the future is first polled, and given up when it is dropped, which
-    /// takes nothing else. Whoever waits for more than those behind makes them wait as well. Others
-    /// who just [check](Request::check) do not queue, and may get in between.
+    /// All who wait for the same keys under the same policy name on one store are one queue, through
+    /// whatever limiter. A place in it is taken when the future is first polled, and given up when it
+    /// is dropped, which takes nothing else. Whoever waits for more than those behind makes them wait
+    /// as well. Others who just [check](Request::check) do not queue, and may get in between.
     ///
     /// Who is still queued when the time is up is denied with the numbers of a [peek](Request::peek).
     ///
     /// # Details
     ///
     /// The future borrows nothing and needs no runtime: spawn it, or await it anywhere. What is
-    /// given back by a release, refund, settle or reset is noticed at once if that is done through
-    /// the same limiters. Time is real time, also if the store goes by a manual clock. A limit with
+    /// given back by a release, refund, settle or reset of a limiter on the same store is noticed at
+    /// once. Time is real time, also if the store goes by a manual clock. A limit with
     /// `count-denied` counts every time the limiter is asked.
     ///
     /// ```

@@ -91,10 +91,14 @@ impl MemoryStore {
     ) -> Result<Decision, StoreError> {
         if let (Some(item), [hash]) = (plain_check(op), hashes)
             && let Some(shard) = held.shard(self.place(*hash))
-            && let Some(decision) =
-                shard.check(&self.frame, item.limit, hash.mark_at(0), op.cost, now)
         {
-            return Ok(decision);
+            let (frame, limit, mark) = (&self.frame, item.limit, hash.mark_at(0));
+            if let Some(decision) = shard.check_word(frame, limit, mark, op.cost, now) {
+                return Ok(decision);
+            }
+            if let Some(decision) = shard.check_row(frame, limit, mark, op.cost, now) {
+                return Ok(decision);
+            }
         }
         let Some(scope) = op.scope() else {
             return self.decide_held(op, hashes, held, now).map(|outcome| outcome.decision);

@@ -138,6 +138,8 @@ impl Builder {
             ids: Ids::new(most),
             when_full: self.when_full,
             clock,
+            #[cfg(feature = "wait")]
+            queues: crate::wait::Queues::default(),
         }
     }
 }

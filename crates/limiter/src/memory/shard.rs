@@ -98,9 +98,9 @@ impl Frame {
 }
 
 impl Shard {
-    /// Checks a key that is known under the same terms; `None` if it takes more than that.
+    /// Checks a key whose state is one word under the same terms; `None` if it takes more.
     #[inline]
-    pub(super) fn check(
+    pub(super) fn check_word(
         &mut self,
         frame: &Frame,
         limit: &Limit,
@@ -108,22 +108,18 @@ impl Shard {
         cost: u64,
         now: Time,
     ) -> Option<Decision> {
-        if limit.may_fit_one_word()
-            && let Some([_, record]) = self.words.find(mark)
-        {
-            let number = above(*record, WORD_BITS);
-            frame.terms.get(number).filter(|terms| terms.are_of(limit))?;
-            let word = low(*record, WORD_BITS);
-            let (decision, word) = limit.check_word(word, frame.origin, cost, now)?;
-            *record = beside(number, WORD_BITS, word);
-            return Some(decision);
-        }
-        self.check_row(frame, limit, mark, cost, now)
+        let [_, record] = self.words.find(mark)?;
+        let number = above(*record, WORD_BITS);
+        frame.terms.get(number).filter(|terms| terms.are_of(limit))?;
+        let word = low(*record, WORD_BITS);
+        let (decision, word) = limit.check_word(word, frame.origin, cost, now)?;
+        *record = beside(number, WORD_BITS, word);
+        Some(decision)
     }
 
-    /// Out of line: with all its rules it would crowd the way of the one-word states.
-    #[inline(never)]
-    fn check_row(
+    /// Checks a key whose state is a row under the same terms; `None` if it takes more.
+    #[inline]
+    pub(super) fn check_row(
         &mut self,
         frame: &Frame,
         limit: &Limit,

@@ -6,16 +6,22 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use tollgate_core::Terms;
 
-/// How many terms are on one page.
+/// How many terms are on one page: as many as a byte can number.
 const PAGE: usize = 256;
-/// How many pages there can be. Whoever brings more terms than fit has their states kept whole.
-const PAGES: usize = 16;
+/// How many more pages there can be. Whoever brings more terms than fit has their states kept
+/// whole.
+const MORE_PAGES: usize = 15;
 
-type Page = Box<[OnceLock<Terms>]>;
+type Page = Box<[OnceLock<Terms>; PAGE]>;
+
+fn empty_page() -> Page {
+    Box::new([const { OnceLock::new() }; PAGE])
+}
 
 /// A list of terms that only grows. Reading takes no lock.
 pub(super) struct TermsList {
-    pages: [OnceLock<Page>; PAGES],
+    first: Page,
+    more: [OnceLock<Page>; MORE_PAGES],
     known: RwLock<HashMap<[u64; 4], u32>>,
     /// The number that was asked for last: most keys of a store are under the same terms.
     recent: AtomicU32,
@@ -23,15 +29,25 @@ pub(super) struct TermsList {
 
 impl TermsList {
     pub(super) fn new() -> TermsList {
-        let known = RwLock::new(HashMap::new());
-        TermsList { pages: [const { OnceLock::new() }; PAGES], known, recent: AtomicU32::new(0) }
+        TermsList {
+            first: empty_page(),
+            more: [const { OnceLock::new() }; MORE_PAGES],
+            known: RwLock::default(),
+            recent: AtomicU32::new(0),
+        }
     }
 
     /// The terms with this number.
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<&Terms> {
-        let number = usize::try_from(number).ok()?;
-        self.pages.get(number / PAGE)?.get()?.get(number % PAGE)?.get()
+        match u8::try_from(number) {
+            Ok(number) => self.first.get(usize::from(number))?.get(),
+            Err(_) => {
+                let number = usize::try_from(number).ok()?;
+                let page = self.more.get((number / PAGE).checked_sub(1)?)?;
+                page.get()?.get(number % PAGE)?.get()
+            }
+        }
     }
 
     /// The number of these terms, from 1 on; `None` if there are too many of them.
@@ -52,11 +68,11 @@ impl TermsList {
         if let Some(number) = known.get(&words) {
             return Some(*number);
         }
-        let number = known.len().checked_add(1).filter(|number| *number < PAGE * PAGES)?;
-        let page = self
-            .pages
-            .get(number / PAGE)?
-            .get_or_init(|| (0..PAGE).map(|_| OnceLock::new()).collect());
+        let number = known.len().checked_add(1)?;
+        let page = match (number / PAGE).checked_sub(1) {
+            None => &self.first,
+            Some(page) => self.more.get(page)?.get_or_init(empty_page),
+        };
         page.get(number % PAGE)?.get_or_init(|| terms);
         let number = u32::try_from(number).ok()?;
         known.insert(words, number);

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use smallvec::SmallVec;
 use tollgate_core::{Act, Item, Op, Scope};
 
-/// Everyone who waits through a limiter. A queue is there only while someone stands in it.
+/// Everyone who waits at a store. A queue is there only while someone stands in it.
 #[derive(Default)]
 pub(crate) struct Queues {
     /// Those who wait for their turn, by policy and all subjects.

@@ -90,10 +90,11 @@ fn threads_are_served_in_the_order_they_came() {
 }
 
 #[test]
-fn limiters_of_one_family_share_their_queues() {
+fn limiters_of_one_store_share_its_queues() {
     let limiter = limiter();
     let all = limiter.key("a").cost(64).lease().unwrap().lease;
-    let raised = limiter.with_limits(vec!["concurrency 65 ttl 1h".parse().unwrap()]);
+    let raised = Limiter::parse(["concurrency 65 ttl 1h"]).unwrap();
+    let raised = raised.on(limiter.store().clone());
     let first = queue(&limiter, 1);
     // There would be room for it, but it came later.
     let mut second: Waiting = Box::pin(raised.key("a").until_ready(LONG));
