@@ -1,0 +1,51 @@
+//! What the figures must be, and whether they are.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::report::Row;
+
+const REACHED: Style = AnsiColor::Green.on_default();
+const MISSED: Style = AnsiColor::Red.on_default().bold();
+const FAINT: Style = Style::new().dimmed();
+
+/// A ratio that must not be exceeded.
+pub(crate) struct Goal {
+    pub(crate) bench: &'static str,
+    pub(crate) system: &'static str,
+    pub(crate) at_most: f64,
+}
+
+/// A goal beside what was measured, if it was.
+struct Judged<'g> {
+    goal: &'g Goal,
+    row: Option<&'g Row>,
+}
+
+/// Every goal, one a line.
+pub(crate) fn print(goals: &[Goal], rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\nmust be")?;
+    for goal in goals {
+        let measured = |row: &&Row| row.bench == goal.bench && row.system == goal.system;
+        writeln!(out, "{}", Judged { goal, row: rows.iter().find(measured) })?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Judged<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Goal { bench, system, at_most } = self.goal;
+        let (style, mark, said) = match self.row {
+            None => (FAINT, '-', "not measured".to_owned()),
+            Some(row) if row.ratio <= *at_most => (REACHED, '✓', said(row)),
+            Some(row) => (MISSED, '✗', said(row)),
+        };
+        write!(f, "  {style}{mark} {bench:<18}{system:<26}at most {at_most:.2}  {said}{style:#}")
+    }
+}
+
+fn said(row: &Row) -> String {
+    format!("{:.3} of {}", row.ratio, row.against)
+}

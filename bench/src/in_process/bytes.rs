@@ -1,0 +1,58 @@
+//! What a key costs in memory.
+//!
+//! Every system is filled in a process of its own, so that nobody inherits what another's
+//! allocations left behind.
+
+use std::env;
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::in_process::limit::Pace;
+use crate::in_process::plan::Plan;
+use crate::in_process::{ours, peers, systems};
+use crate::rounds::{self, Contender, Sample, Series};
+use crate::{keys, memory};
+
+/// Memory hardly differs from round to round; hashes are seeded anew, that is all.
+const ROUNDS: usize = 3;
+
+pub(crate) fn one_million(plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    measure(plan, 1_000_000, &[peers::KEYED, ours::MAIN, ours::OTHERS])
+}
+
+pub(crate) fn five_million(plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    measure(plan, 5_000_000, &[peers::KEYED, ours::MAIN])
+}
+
+fn measure(plan: &Plan, keys: u64, groups: &[&[&'static str]]) -> anyhow::Result<Vec<Series>> {
+    let keys = keys / plan.fewer;
+    let named = |name| Contender { name, against: systems::against(name), system: name };
+    let contenders: Vec<Contender<&str>> = groups.concat().into_iter().map(named).collect();
+    rounds::take_turns(plan.rounds.min(ROUNDS), &contenders, |name| {
+        let bytes = fill_elsewhere(name, keys)?;
+        Ok(Sample { value: bytes as f64 / keys as f64, allowed: None })
+    })
+}
+
+/// Starts this program again as `fill SYSTEM KEYS` and reads what it prints.
+fn fill_elsewhere(system: &str, keys: u64) -> anyhow::Result<u64> {
+    let mut command = Command::new(env::current_exe()?);
+    let output = command.args(["fill", system, &keys.to_string()]).output()?;
+    let failed = || format!("filling {system}: {}", String::from_utf8_lossy(&output.stderr));
+    anyhow::ensure!(output.status.success(), failed());
+    String::from_utf8_lossy(&output.stdout).trim().parse().with_context(failed)
+}
+
+/// Fills one system and prints by how many bytes the process grew. What the system takes before
+/// its first key counts too.
+pub(crate) fn fill(name: &str, keys: u64) -> anyhow::Result<()> {
+    let before = memory::resident()?;
+    let system = systems::build(name, Pace::Slow)?;
+    let mut allowed = 0;
+    keys::each(keys, |key| allowed += u64::from(system.check(key)));
+    let after = memory::resident()?;
+    anyhow::ensure!(allowed == keys, "{allowed} of {keys} were allowed; all are new");
+    println!("{}", after.saturating_sub(before));
+    Ok(())
+}

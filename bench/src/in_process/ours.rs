@@ -1,0 +1,95 @@
+//! Ours.
+
+use std::hint::black_box;
+
+use tollgate::Limiter;
+
+use crate::in_process::limit::Pace;
+use crate::in_process::system::System;
+
+struct Ours(Limiter);
+
+/// How many keys a batch has.
+const BATCH: usize = 16;
+
+/// The row that stands beside the peers: it is `gcra`.
+pub(crate) const MAIN: &[&str] = &["tollgate"];
+
+/// The other algorithms, and two limits in one policy.
+pub(crate) const OTHERS: &[&str] = &[
+    "tollgate token-bucket",
+    "tollgate leaky-bucket",
+    "tollgate fixed-window",
+    "tollgate request-window",
+    "tollgate sliding-window",
+    "tollgate ar1",
+    "tollgate sliding-counters",
+    "tollgate sliding-log",
+    "tollgate concurrency",
+    "tollgate two limits",
+];
+
+pub(crate) fn build(name: &str, pace: Pace) -> anyhow::Result<Option<Box<dyn System>>> {
+    let lines = match pace {
+        Pace::Fast => fast(name),
+        Pace::Slow => slow(name),
+    };
+    let Some(lines) = lines else { return Ok(None) };
+    let limiter = Limiter::parse(lines.iter().copied())?;
+    Ok(Some(Box::new(Ours(limiter))))
+}
+
+/// A million a second, or as near as the algorithm comes with a state that stays small.
+fn fast(name: &str) -> Option<&'static [&'static str]> {
+    Some(match name {
+        "tollgate" => &["gcra 1000000/s burst 100"],
+        "tollgate token-bucket" => &["token-bucket 1000000/s burst 100"],
+        "tollgate leaky-bucket" => &["leaky-bucket size 100 drip 1 every 1us"],
+        "tollgate fixed-window" => &["fixed-window 1000000/s"],
+        "tollgate request-window" => &["request-window 1000000/s"],
+        "tollgate sliding-window" => &["sliding-window 1000000/s"],
+        "tollgate ar1" => &["ar1 max 1000 decay 2 resolution 1ms"],
+        "tollgate sliding-counters" => &["sliding-counters 1000/ms resolution 100us"],
+        "tollgate sliding-log" => &["sliding-log 100/ms"],
+        "tollgate concurrency" => &["concurrency 100 ttl 1ms"],
+        "tollgate two limits" => &["gcra 1000000/s burst 100", "fixed-window 1000000000/h"],
+        _ => return None,
+    })
+}
+
+/// So slow that no key can be forgotten before it is counted.
+fn slow(name: &str) -> Option<&'static [&'static str]> {
+    Some(match name {
+        "tollgate" => &["gcra 1/min burst 100"],
+        "tollgate token-bucket" => &["token-bucket 1/min burst 100"],
+        "tollgate leaky-bucket" => &["leaky-bucket size 100 drip 1 every 1min"],
+        "tollgate fixed-window" => &["fixed-window 100/week"],
+        "tollgate request-window" => &["request-window 100/day"],
+        "tollgate sliding-window" => &["sliding-window 100/day"],
+        "tollgate ar1" => &["ar1 max 1000 decay 2 resolution 1h"],
+        "tollgate sliding-counters" => &["sliding-counters 100/h resolution 6min"],
+        "tollgate sliding-log" => &["sliding-log 100/day"],
+        "tollgate concurrency" => &["concurrency 100 ttl 1h"],
+        "tollgate two limits" => &["gcra 1/min burst 100", "fixed-window 1000000000/week"],
+        _ => return None,
+    })
+}
+
+impl System for Ours {
+    fn check(&self, key: &String) -> bool {
+        self.0.check(key).expect("a check does not fail").allowed
+    }
+
+    fn check_batches(&self, keys: &[String]) -> u64 {
+        let mut out = Vec::with_capacity(BATCH);
+        let mut allowed = 0;
+        for batch in keys.chunks(BATCH) {
+            self.0.check_many(black_box(batch), &mut out);
+            for decision in &out {
+                let decision = black_box(decision).as_ref().expect("a check does not fail");
+                allowed += u64::from(decision.allowed);
+            }
+        }
+        allowed
+    }
+}

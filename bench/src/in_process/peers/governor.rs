@@ -1,0 +1,43 @@
+//! governor: GCRA in a sharded map, with its default clock and store; and one bucket alone.
+
+use std::num::NonZeroU32;
+
+use anyhow::Context;
+use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
+
+use crate::in_process::limit::Limit;
+use crate::in_process::system::System;
+
+pub(crate) struct Keyed(DefaultKeyedRateLimiter<String>);
+
+pub(crate) struct Direct(DefaultDirectRateLimiter);
+
+fn quota(limit: &Limit) -> anyhow::Result<Quota> {
+    let burst = NonZeroU32::new(limit.burst).context("a burst of nothing")?;
+    let quota = Quota::with_period(limit.interval()).context("an interval of nothing")?;
+    Ok(quota.allow_burst(burst))
+}
+
+impl Keyed {
+    pub(crate) fn new(limit: &Limit) -> anyhow::Result<Keyed> {
+        Ok(Keyed(RateLimiter::keyed(quota(limit)?)))
+    }
+}
+
+impl Direct {
+    pub(crate) fn new(limit: &Limit) -> anyhow::Result<Direct> {
+        Ok(Direct(RateLimiter::direct(quota(limit)?)))
+    }
+}
+
+impl System for Keyed {
+    fn check(&self, key: &String) -> bool {
+        self.0.check_key(key).is_ok()
+    }
+}
+
+impl System for Direct {
+    fn check(&self, _: &String) -> bool {
+        self.0.check().is_ok()
+    }
+}

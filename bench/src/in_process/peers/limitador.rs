@@ -1,0 +1,39 @@
+//! limitador: a fixed window in a cache, the key through a variable of the request's context.
+
+use std::collections::HashMap;
+
+use limitador::RateLimiter;
+use limitador::limit::{Context, Limit as Window, Namespace};
+
+use crate::in_process::limit::Limit;
+use crate::in_process::system::System;
+
+pub(crate) struct InMemory {
+    limiter: RateLimiter,
+    namespace: Namespace,
+}
+
+/// So many counters that none is evicted; they are allocated as they come.
+const COUNTERS: u64 = 20_000_000;
+
+impl InMemory {
+    /// A window knows no burst: it lets pass what would come back in it, and no less than a burst.
+    pub(crate) fn new(limit: &Limit) -> anyhow::Result<InMemory> {
+        let most = limit.count.max(limit.burst);
+        let seconds = (limit.interval() * most).as_secs();
+        let user = "user".try_into()?;
+        let limiter = RateLimiter::new(COUNTERS);
+        limiter.add_limit(Window::new("bench", u64::from(most), seconds, vec![], vec![user]));
+        Ok(InMemory { limiter, namespace: "bench".into() })
+    }
+}
+
+impl System for InMemory {
+    /// The context is built for each request; it owns its names and values.
+    fn check(&self, key: &String) -> bool {
+        let values = HashMap::from([("user".to_owned(), key.clone())]);
+        let context = Context::from(values);
+        let checked = self.limiter.check_rate_limited_and_update(&self.namespace, &context, 1);
+        !checked.expect("memory does not fail").limited
+    }
+}

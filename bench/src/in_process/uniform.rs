@@ -1,0 +1,51 @@
+//! A million keys, each asked about equally often.
+
+use crate::in_process::limit::Pace;
+use crate::in_process::plan::Plan;
+use crate::in_process::system::System;
+use crate::in_process::{ours, peers, systems};
+use crate::rounds::{self, Sample, Series};
+use crate::{keys, threads};
+
+pub(crate) fn one_thread(plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    let groups = [peers::KEYED, ours::MAIN, ours::OTHERS];
+    measure(plan, 1, &groups, |system, keys| system.check_each(keys))
+}
+
+pub(crate) fn two_threads(plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    measure(plan, 2, &[peers::KEYED, ours::MAIN], |system, keys| system.check_each(keys))
+}
+
+/// Only beside the peer that all are compared with, which is asked one by one.
+pub(crate) fn batches(plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    let groups: [&[&str]; 2] = [&[systems::BASE], ours::MAIN];
+    measure(plan, 1, &groups, |system, keys| system.check_batches(keys))
+}
+
+fn measure(
+    plan: &Plan,
+    threads: usize,
+    groups: &[&[&'static str]],
+    check: impl Fn(&dyn System, &[String]) -> u64 + Sync,
+) -> anyhow::Result<Vec<Series>> {
+    let contenders = systems::contenders(groups, Pace::Slow)?;
+    // Each thread draws for itself.
+    let draws: Vec<Vec<String>> =
+        (1..).take(threads).map(|seed| keys::drawn(plan.draws, plan.keys, seed)).collect();
+    contenders.iter().for_each(|contender| fill(contender.system.as_ref(), plan.keys));
+    rounds::take_turns(plan.rounds, &contenders, |system| {
+        fill(system.as_ref(), plan.keys);
+        let work = |thread: usize| check(system.as_ref(), &draws[thread]);
+        let (time, allowed) = threads::together(threads, work);
+        Ok(Sample::of_checks(time, plan.draws, threads, allowed))
+    })
+}
+
+/// Before the first round, and again before each turn: whoever forgot idle keys while the others
+/// had their turn must hold them all again, and everyone finds the processor's caches filled with
+/// his own data, as if he were alone in the process.
+fn fill(system: &dyn System, keys: u64) {
+    keys::each(keys, |key| {
+        system.check(key);
+    });
+}

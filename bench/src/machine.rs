@@ -1,0 +1,61 @@
+//! Where and of what the figures are: without it they mean nothing.
+
+use std::fmt;
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+pub(crate) struct Machine {
+    cpu: String,
+    cores: usize,
+    rustc: String,
+    commit: String,
+    /// Over the last minute, before we began.
+    load: Option<f64>,
+}
+
+/// Above it, others are at work.
+const BUSY: f64 = 0.5;
+
+impl Machine {
+    pub(crate) fn look() -> Machine {
+        let here = env!("CARGO_MANIFEST_DIR");
+        let commit = ["-C", here, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"];
+        Machine {
+            cpu: cpu().unwrap_or_else(|| "unknown processor".to_owned()),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+            rustc: said("rustc", &["--version"]).unwrap_or_else(|| "unknown rustc".to_owned()),
+            commit: said("git", &commit).unwrap_or_else(|| "unknown".to_owned()),
+            load: load(),
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.load.is_some_and(|load| load > BUSY)
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine { cpu, cores, rustc, commit, load } = self;
+        let load = load.map_or(String::new(), |load| format!(", load {load:.2}"));
+        writeln!(f, "{cpu}, {cores} cores{load}")?;
+        write!(f, "{rustc}, commit {commit}")
+    }
+}
+
+fn cpu() -> Option<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, name)| name.trim().to_owned())
+}
+
+fn load() -> Option<f64> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    load.split_whitespace().next()?.parse().ok()
+}
+
+fn said(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).output().ok().filter(|o| o.status.success())?;
+    String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
+}

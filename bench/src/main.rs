@@ -1,0 +1,34 @@
+//! How fast and how small tollgate is, beside its peers.
+//!
+//! Figures go to standard output, progress and remarks to standard error. Exit codes: 0 measured;
+//! 2 could not run. A goal that was missed is a figure like any other.
+
+mod args;
+mod goals;
+mod in_process;
+mod keys;
+mod machine;
+mod memory;
+mod progress;
+mod report;
+mod rounds;
+mod threads;
+
+use std::process::ExitCode;
+
+use args::{Args, Command};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::InProcess(args) => in_process::run(&args),
+        Command::Fill { system, keys } => in_process::fill(&system, keys),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
