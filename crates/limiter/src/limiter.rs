@@ -6,18 +6,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Act, Decision, Item, Key, Limit, LimitError, Name, Op, Policy, Store, StoreError, Subject,
-    Time, Unfit,
+    Act, Decision, Item, Key, Limit, LimitError, Name, Op, Policy, Subject, Time, Unfit,
 };
 
 use crate::error::Error;
-use crate::memory::MemoryStore;
+use crate::memory::{BATCH, MemoryStore};
 use crate::request::{Keys, Request};
 #[cfg(feature = "wait")]
 use crate::wait::Queues;
-
-/// How many keys of [`Limiter::check_many`] are looked up at the same time.
-const TOGETHER: usize = 16;
 
 /// Decides whether requests may pass. Cheap to clone; clones count together.
 ///
@@ -163,42 +159,34 @@ impl Limiter {
     /// ```
     pub fn check_many<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut Vec<Result<Decision, Error>>) {
         out.clear();
+        if self.policy.limits().is_empty() {
+            return out.extend(keys.iter().map(|key| self.check(key)));
+        }
         let now = self.store.clock().now();
-        for keys in keys.chunks(TOGETHER) {
-            self.check_together(keys, now, out);
+        for keys in keys.chunks(BATCH) {
+            let mut items = Items::new();
+            for key in keys {
+                if let Err(error) = self.add_items(key.as_ref(), &mut items) {
+                    self.check_items(&items, now, out);
+                    items.clear();
+                    out.push(Err(error));
+                }
+            }
+            self.check_items(&items, now, out);
         }
     }
 
-    fn check_together<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        now: Time,
-        out: &mut Vec<Result<Decision, Error>>,
-    ) {
-        let mut items: SmallVec<[Item<'_>; TOGETHER]> = SmallVec::new();
-        let unfit: SmallVec<[Option<Error>; TOGETHER]> =
-            keys.iter().map(|key| self.add_items(key.as_ref(), &mut items).err()).collect();
-        let each = self.policy.limits().len();
-        let ops: SmallVec<[Op<'_>; TOGETHER]> = if each == 0 {
-            (0..keys.len()).map(|_| self.check_of(&[])).collect()
-        } else {
-            items.chunks_exact(each).map(|items| self.check_of(items)).collect()
-        };
-        let mut answers: SmallVec<[_; TOGETHER]> =
-            ops.iter().map(|_| Err(StoreError::unanswered())).collect();
-        // A memory store answers at once.
-        let _ = self.store.apply(&ops, Some(now), &mut answers);
-        let mut answers = answers.into_iter();
-        let mut next = || answers.next().unwrap_or_else(|| Err(StoreError::unanswered()));
-        out.extend(unfit.into_iter().map(|unfit| unfit.map_or_else(|| Ok(next()?), Err)));
+    fn check_items(&self, items: &Items<'_>, now: Time, out: &mut Vec<Result<Decision, Error>>) {
+        let each = self.policy.limits().len().max(1);
+        // Filled where it is: collecting would move it.
+        let mut ops: SmallVec<[Op<'_>; BATCH]> = SmallVec::new();
+        ops.extend(items.chunks_exact(each).map(|items| self.check_of(items)));
+        out.reserve(ops.len());
+        self.store.answer_batch(&ops, now, |_, given| out.push(given.map_err(Error::from)));
     }
 
     /// Adds an item for each limit; none if the key is not fit for all of them.
-    fn add_items<'a>(
-        &'a self,
-        key: &'a [u8],
-        items: &mut SmallVec<[Item<'a>; TOGETHER]>,
-    ) -> Result<(), Error> {
+    fn add_items<'a>(&'a self, key: &'a [u8], items: &mut Items<'a>) -> Result<(), Error> {
         let key = Key::new(key)?;
         let before = items.len();
         for limit in self.policy.limits() {
@@ -213,6 +201,9 @@ impl Limiter {
         Ok(())
     }
 }
+
+/// The items of a batch of checks.
+type Items<'a> = SmallVec<[Item<'a>; BATCH]>;
 
 impl From<Policy> for Limiter {
     fn from(policy: Policy) -> Limiter {

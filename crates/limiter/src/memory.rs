@@ -28,7 +28,7 @@ use tollgate_core::{Act, Answered, Decision, Item, Name, Op, Store, StoreError, 
 use crate::clock::Clock;
 #[cfg(feature = "wait")]
 use crate::wait::Queues;
-use batch::BATCH;
+pub(crate) use batch::BATCH;
 use hash::{Hash, Secret, place_in};
 use ids::Ids;
 use keys::Keys;
@@ -72,9 +72,8 @@ pub struct MemoryStore {
     queues: Queues,
 }
 
-/// A shard with a cache line or two of its own, so that threads in different shards are not in each
-/// other's way.
-#[repr(align(128))]
+/// A shard with a cache line of its own, and no more: what is needed of all shards stays near.
+#[repr(align(64))]
 struct Line(Lock<Shard>);
 
 /// How full a store is.
@@ -177,9 +176,8 @@ impl MemoryStore {
     #[cold]
     #[inline(never)]
     fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
-        let mut out = [Err(StoreError::unanswered())];
-        self.answer_batch(std::slice::from_ref(op), now, &mut out);
-        let [answer] = out;
+        let mut answer = Err(StoreError::unanswered());
+        self.answer_batch(std::slice::from_ref(op), now, |_, given| answer = given);
         answer
     }
 
@@ -212,10 +210,16 @@ impl Store for MemoryStore {
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Answered<'a> {
         let now = at.unwrap_or_else(|| self.clock.now());
+        // Operations without a place for their answer are not done.
+        let ops = ops.get(..out.len()).unwrap_or(ops);
         for (ops, out) in ops.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
             match (ops, out) {
                 ([op], [out]) => *out = self.answer(op, Some(now)),
-                (ops, out) => self.answer_batch(ops, now, out),
+                (ops, out) => self.answer_batch(ops, now, |number, given| {
+                    if let Some(answer) = out.get_mut(number) {
+                        *answer = given;
+                    }
+                }),
             }
         }
         Answered::Ready

@@ -5,7 +5,6 @@
 //! then is one decided after the other.
 
 use std::hint::black_box;
-use std::ops::Range;
 
 use smallvec::SmallVec;
 use tollgate_core::{Act, Decision, Op, Outcome, Span, State, StoreError, Time, decide};
@@ -17,93 +16,163 @@ use super::shard::Shard;
 use super::{MemoryStore, plain_check};
 
 /// How many operations are answered together.
-pub(super) const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 /// About how many states an operation that finds the store full looks through for one that has
 /// reset.
 const LOOKED_THROUGH: usize = 2048;
 /// How long someone who was turned away by a full store is told to wait.
 const WAIT_WHEN_FULL: Span = Span::from_micros(1_000_000);
 
-/// The hash of every item of a batch.
-type Hashes = SmallVec<[Hash; BATCH]>;
+/// One for each item of a batch.
+type Each<T> = SmallVec<[T; BATCH]>;
 
-/// Shards that are locked, from the first on.
+/// The shards of all items of a batch, locked, and who is where.
+#[derive(Default)]
 struct Held<'a> {
-    places: SmallVec<[usize; BATCH]>,
-    guards: SmallVec<[Guard<'a, Shard>; BATCH]>,
+    /// The hash of each item.
+    hashes: Each<Hash>,
+    /// Which of the guards has the shard of each item.
+    guard_of: Each<usize>,
+    guards: Each<Guard<'a, Shard>>,
+    /// The place of the shard of each item.
+    places: Each<usize>,
+}
+
+/// The items of one operation of a batch: from the first of them on, so many.
+#[derive(Clone, Copy)]
+struct Items {
+    first: usize,
+    count: usize,
 }
 
 impl Held<'_> {
     #[inline]
-    fn shard(&mut self, place: usize) -> Option<&mut Shard> {
-        let found = self.places.iter().position(|held| *held == place)?;
-        self.guards.get_mut(found).map(|guard| &mut **guard)
+    fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)> {
+        let hash = *self.hashes.get(item)?;
+        let guard = self.guards.get_mut(*self.guard_of.get(item)?)?;
+        Some((guard, hash))
+    }
+
+    /// The shard and the mark of each item of an operation, in their order.
+    fn each(&mut self, items: Items, mut visit: impl FnMut(&mut Shard, u64)) {
+        for position in 0..items.count {
+            if let Some((shard, hash)) = self.shard(items.first.saturating_add(position)) {
+                visit(shard, hash.mark_at(position));
+            }
+        }
     }
 }
 
 impl MemoryStore {
-    /// Answers operations that have a place for their answer.
-    pub(super) fn answer_batch(
+    /// Answers operations one after the other, each to `tell` with its number.
+    #[inline]
+    pub(crate) fn answer_batch(
         &self,
         ops: &[Op<'_>],
         now: Time,
-        out: &mut [Result<Decision, StoreError>],
+        mut tell: impl FnMut(usize, Result<Decision, StoreError>),
     ) {
-        let items = ops.iter().flat_map(|op| op.items.iter().map(move |item| (op, item)));
-        let hashes: Hashes =
-            items.map(|(op, item)| self.secret.hash(op.policy, item.subject)).collect();
-        let mut held = self.lock_all(&hashes);
-        self.touch_all(ops, &hashes, &mut held);
-        let mut next = 0_usize;
-        for (op, answer) in ops.iter().zip(out) {
-            let range = next..next.saturating_add(op.items.len());
-            next = range.end;
-            *answer = self.answer_held(op, of(&hashes, range), &mut held, now);
+        let mut held = Held::default();
+        self.lock_all(ops, &mut held);
+        let mut first = 0_usize;
+        for (number, op) in ops.iter().enumerate() {
+            let items = Items { first, count: op.items.len() };
+            first = first.saturating_add(items.count);
+            match self.check_held(op, first.saturating_sub(1), &mut held, now) {
+                Some(decision) => tell(number, Ok(decision)),
+                None => tell(number, self.answer_held(op, items, &mut held, now)),
+            }
         }
     }
 
-    fn lock_all(&self, hashes: &Hashes) -> Held<'_> {
-        let mut places: SmallVec<[usize; BATCH]> =
-            hashes.iter().map(|hash| self.place(*hash)).collect();
-        places.sort_unstable();
-        places.dedup();
-        let guards = places.iter().filter_map(|place| self.shard(*place));
-        let guards = guards.map(Lock::lock).collect();
-        Held { places, guards }
-    }
-
-    fn touch_all(&self, ops: &[Op<'_>], hashes: &Hashes, held: &mut Held<'_>) {
-        let limits = ops.iter().flat_map(|op| op.items).map(|item| item.limit);
-        let mut sum = 0;
-        for (limit, hash) in limits.zip(hashes) {
-            let place = self.place(*hash);
-            sum |= held.shard(place).map_or(0, |shard| shard.touch(limit, hash.mark_at(0)));
+    /// Finds, locks and reads the places of all items.
+    fn lock_all<'a>(&'a self, ops: &[Op<'_>], held: &mut Held<'a>) {
+        for op in ops {
+            for item in op.items {
+                let hash = self.secret.hash_of_many(op.policy, item.subject);
+                held.hashes.push(hash);
+                held.places.push(self.place(hash));
+            }
         }
-        black_box(sum);
+        self.look_at_all(&held.places);
+        if !self.lock_as_they_come(held) {
+            self.lock_in_order(held);
+        }
+        touch_all(ops, held);
     }
 
+    /// Has the processor fetch all the locks at the same time.
+    fn look_at_all(&self, places: &[usize]) {
+        let taken = |place: &usize| self.shard(*place).is_some_and(Lock::is_taken);
+        black_box(places.iter().fold(false, |any, place| any | taken(place)));
+    }
+
+    /// Nearly always nobody has any of them, and they are all different.
+    fn lock_as_they_come<'a>(&'a self, held: &mut Held<'a>) -> bool {
+        for (item, place) in held.places.iter().enumerate() {
+            let Some(guard) = self.shard(*place).and_then(Lock::try_lock) else {
+                held.guards.clear();
+                held.guard_of.clear();
+                return false;
+            };
+            held.guards.push(guard);
+            held.guard_of.push(item);
+        }
+        true
+    }
+
+    /// In their order, so that no two callers wait for each other.
+    #[cold]
+    fn lock_in_order<'a>(&'a self, held: &mut Held<'a>) {
+        let mut order: Each<(usize, usize)> = held.places.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        held.guard_of.resize(order.len(), 0);
+        let mut last = None;
+        for (place, item) in order {
+            if last != Some(place) {
+                held.guards.extend(self.shard(place).map(Lock::lock));
+                last = Some(place);
+            }
+            if let Some(guard) = held.guard_of.get_mut(item) {
+                *guard = held.guards.len().saturating_sub(1);
+            }
+        }
+    }
+
+    /// A check of one limit in one word, as [`MemoryStore::check_word`], and inlined as that is.
+    #[inline(always)]
+    fn check_held(
+        &self,
+        op: &Op<'_>,
+        item: usize,
+        held: &mut Held<'_>,
+        now: Time,
+    ) -> Option<Decision> {
+        let limit = plain_check(op).filter(|item| item.limit.may_fit_one_word())?.limit;
+        let (shard, hash) = held.shard(item)?;
+        shard.check_word(&self.frame, limit, hash.mark_at(0), op.cost, now)
+    }
+
+    #[inline(never)]
     fn answer_held(
         &self,
         op: &Op<'_>,
-        hashes: &[Hash],
+        items: Items,
         held: &mut Held<'_>,
         now: Time,
     ) -> Result<Decision, StoreError> {
-        if let (Some(item), [hash]) = (plain_check(op), hashes)
-            && let Some(shard) = held.shard(self.place(*hash))
+        if let Some(item) = plain_check(op)
+            && let Some((shard, hash)) = held.shard(items.first)
+            && let Some(decision) =
+                shard.check_row(&self.frame, item.limit, hash.mark_at(0), op.cost, now)
         {
-            let (frame, limit, mark) = (&self.frame, item.limit, hash.mark_at(0));
-            if let Some(decision) = shard.check_word(frame, limit, mark, op.cost, now) {
-                return Ok(decision);
-            }
-            if let Some(decision) = shard.check_row(frame, limit, mark, op.cost, now) {
-                return Ok(decision);
-            }
+            return Ok(decision);
         }
         let Some(scope) = op.scope() else {
-            return self.decide_held(op, hashes, held, now).map(|outcome| outcome.decision);
+            return self.decide_held(op, items, held, now).map(|outcome| outcome.decision);
         };
-        let Some((mut part, room)) = self.ids.part(hashes.first().copied(), now) else {
+        let first = held.hashes.get(items.first).copied();
+        let Some((mut part, room)) = self.ids.part(first, now) else {
             return Err(StoreError::unanswered());
         };
         if let Some(given) = part.remembered.given(&scope, op, now) {
@@ -112,7 +181,7 @@ impl MemoryStore {
         if !room && op.act.is_remembered() {
             return self.answer_full(op, now).map(|outcome| outcome.decision);
         }
-        let outcome = self.decide_held(op, hashes, held, now)?;
+        let outcome = self.decide_held(op, items, held, now)?;
         part.remembered.note(scope, op, outcome);
         Ok(outcome.decision)
     }
@@ -120,17 +189,17 @@ impl MemoryStore {
     fn decide_held(
         &self,
         op: &Op<'_>,
-        hashes: &[Hash],
+        items: Items,
         held: &mut Held<'_>,
         now: Time,
     ) -> Result<Outcome, StoreError> {
-        let mut states = self.lend_all(hashes, held);
+        let mut states = self.lend_all(items, held);
         let mut room = self.keys.add(missing(&states));
         if !room {
             // Put back first, so that what is dropped to make room cannot be one of these.
-            self.put_all(states, hashes, held, now);
-            self.make_room(hashes, held, now);
-            states = self.lend_all(hashes, held);
+            self.put_all(states, items, held, now);
+            self.make_room(items, held, now);
+            states = self.lend_all(items, held);
             room = self.keys.add(missing(&states));
         }
         let before = missing(&states);
@@ -139,34 +208,26 @@ impl MemoryStore {
         if room {
             self.keys.remove(after);
         }
-        self.put_all(states, hashes, held, now);
+        self.put_all(states, items, held, now);
         if after < before {
-            self.sweep_few(hashes, held, now);
+            held.each(items, |shard, _| self.keys.remove(shard.sweep_few(&self.frame, now)));
         }
         outcome
     }
 
-    fn lend_all(&self, hashes: &[Hash], held: &mut Held<'_>) -> States {
-        let lend = |(at, hash): (usize, &Hash)| {
-            held.shard(self.place(*hash))?.lend(&self.frame, hash.mark_at(at))
-        };
-        hashes.iter().enumerate().map(lend).collect()
+    fn lend_all(&self, items: Items, held: &mut Held<'_>) -> States {
+        let mut states = States::new();
+        held.each(items, |shard, mark| states.push(shard.lend(&self.frame, mark)));
+        states
     }
 
-    fn put_all(&self, states: States, hashes: &[Hash], held: &mut Held<'_>, now: Time) {
-        for (at, (hash, state)) in hashes.iter().zip(states).enumerate() {
-            if let (Some(state), Some(shard)) = (state, held.shard(self.place(*hash))) {
-                self.keys.remove(shard.put(&self.frame, hash.mark_at(at), state, now));
+    fn put_all(&self, states: States, items: Items, held: &mut Held<'_>, now: Time) {
+        let mut states = states.into_iter();
+        held.each(items, |shard, mark| {
+            if let Some(state) = states.next().flatten() {
+                self.keys.remove(shard.put(&self.frame, mark, state, now));
             }
-        }
-    }
-
-    fn sweep_few(&self, hashes: &[Hash], held: &mut Held<'_>, now: Time) {
-        for hash in hashes {
-            if let Some(shard) = held.shard(self.place(*hash)) {
-                self.keys.remove(shard.sweep_few(&self.frame, now));
-            }
-        }
+        });
     }
 
     /// What a new key is told when there is no room for it.
@@ -191,46 +252,66 @@ impl MemoryStore {
     }
 
     /// Drops what has reset in the shards at hand, or else in some of the others.
-    fn make_room(&self, hashes: &[Hash], held: &mut Held<'_>, now: Time) {
+    fn make_room(&self, items: Items, held: &mut Held<'_>, now: Time) {
         if self.keys.is_quiet(now) {
             return;
         }
-        let (mut freed, mut looked) = (0_usize, 0_usize);
-        let mut first = Some(Time::MAX);
-        let own = hashes.iter().map(|hash| self.place(*hash));
-        let others = self.shards.iter().map(|_| self.keys.next_shard() % self.shards.len());
-        for place in own.chain(others) {
-            if freed >= hashes.len() || looked >= LOOKED_THROUGH {
-                first = None;
+        let mut look = Look { freed: 0, looked: 0, first: Some(Time::MAX) };
+        for guard in &mut held.guards {
+            look.at(guard, self, now);
+        }
+        for _ in 0..self.shards.len() {
+            if look.freed >= items.count || look.looked >= LOOKED_THROUGH {
+                look.first = None;
                 break;
             }
-            let mut look = |shard: &mut Shard| {
-                looked = looked.saturating_add(shard.len());
-                freed = freed.saturating_add(shard.sweep_all(&self.frame, now));
-                shard.first_expiry(&self.frame).unwrap_or(Time::MAX)
-            };
+            let place = self.keys.next_shard() % self.shards.len();
+            if held.places.contains(&place) {
+                continue;
+            }
             // One that someone else has is left alone: they may be waiting for ours.
-            let expiry = match held.shard(place) {
-                Some(shard) => Some(look(shard)),
-                None => {
-                    self.shard(place).and_then(Lock::try_lock).map(|mut shard| look(&mut shard))
-                }
-            };
-            first = first.zip(expiry).map(|(first, expiry)| first.min(expiry));
+            match self.shard(place).and_then(Lock::try_lock) {
+                Some(mut shard) => look.at(&mut shard, self, now),
+                None => look.first = None,
+            }
         }
-        self.keys.remove(freed);
-        if freed == 0 {
-            self.keys.be_quiet(now, first);
+        self.keys.remove(look.freed);
+        if look.freed == 0 {
+            self.keys.be_quiet(now, look.first);
         }
     }
 }
 
+/// What someone who looks for room has found.
+struct Look {
+    freed: usize,
+    looked: usize,
+    /// When the first of the states that were seen resets; `None` if not all were.
+    first: Option<Time>,
+}
+
+impl Look {
+    fn at(&mut self, shard: &mut Shard, store: &MemoryStore, now: Time) {
+        self.looked = self.looked.saturating_add(shard.len());
+        self.freed = self.freed.saturating_add(shard.sweep_all(&store.frame, now));
+        let expiry = shard.first_expiry(&store.frame).unwrap_or(Time::MAX);
+        self.first = self.first.map(|first| first.min(expiry));
+    }
+}
+
+/// Reads the places of all items, so that the processor fetches them at the same time.
+fn touch_all(ops: &[Op<'_>], held: &mut Held<'_>) {
+    let limits = ops.iter().flat_map(|op| op.items).map(|item| item.limit).enumerate();
+    let mut sum = 0;
+    for (item, limit) in limits {
+        sum |= held.shard(item).map_or(0, |(shard, hash)| shard.touch(limit, hash.mark_at(0)));
+    }
+    black_box(sum);
+}
+
+/// The states that an operation decides over.
 type States = SmallVec<[Option<State>; 4]>;
 
 fn missing(states: &[Option<State>]) -> usize {
     states.iter().filter(|state| state.is_none()).count()
-}
-
-fn of(hashes: &Hashes, range: Range<usize>) -> &[Hash] {
-    hashes.get(range).unwrap_or_default()
 }

@@ -48,10 +48,20 @@ impl Secret {
 
     #[inline]
     pub(super) fn hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
-        let kind = subject.kind.map_or(0, Name::digest);
-        let [a, b] = self.0;
-        let keys = (a ^ policy.digest(), b ^ kind);
+        let keys = self.keys(policy, subject);
         RECENT.with_borrow_mut(|recent| recent.hash(keys, subject.key.as_bytes()))
+    }
+
+    /// The same for one of many keys, which are not worth remembering.
+    #[inline]
+    pub(super) fn hash_of_many(self, policy: &Name, subject: Subject<'_>) -> Hash {
+        sip(self.keys(policy, subject), subject.key.as_bytes())
+    }
+
+    #[inline]
+    fn keys(self, policy: &Name, subject: Subject<'_>) -> (u64, u64) {
+        let [a, b] = self.0;
+        (a ^ policy.digest(), b ^ subject.kind.map_or(0, Name::digest))
     }
 }
 

@@ -35,13 +35,18 @@ impl<T> Lock<T> {
         self.0.try_lock()
     }
 
+    #[inline]
+    pub(super) fn is_taken(&self) -> bool {
+        self.0.is_locked()
+    }
+
     #[cold]
     fn wait(&self) -> Guard<'_, T> {
         let mut turns = FIRST_WAIT;
         loop {
             (0..turns).for_each(|_| spin_loop());
             // Looking does not take the lock's line away from its holder, as trying would.
-            if !self.0.is_locked()
+            if !self.is_taken()
                 && let Some(guard) = self.try_lock()
             {
                 return guard;

@@ -27,12 +27,18 @@ pub(super) struct Frame {
 #[derive(Default)]
 pub(super) struct Shard {
     /// Mark, and a number of terms above a state of one word.
-    words: Table<2>,
+    words: Table<2, 4>,
     /// Mark, and three words with a number of terms above the last two.
-    rows: Table<4>,
+    rows: Table<4, 2>,
     /// What takes more: slots, leases, open reservations, and terms that have no number.
-    whole: HashMap<u64, State, BuildHasherDefault<Mark>>,
-    /// At how many whole states to sweep next.
+    whole: Option<Box<Whole>>,
+}
+
+/// States that are kept as they are.
+#[derive(Default)]
+struct Whole {
+    states: HashMap<u64, State, BuildHasherDefault<Mark>>,
+    /// At how many of them to sweep next.
     sweep_at: usize,
 }
 
@@ -99,7 +105,10 @@ impl Frame {
 
 impl Shard {
     /// Checks a key whose state is one word under the same terms; `None` if it takes more.
-    #[inline]
+    ///
+    /// Always inlined, so that the decision is written where it is wanted. Each time one is copied,
+    /// the processor waits for its last byte to reach the cache.
+    #[inline(always)]
     pub(super) fn check_word(
         &mut self,
         frame: &Frame,
@@ -151,7 +160,7 @@ impl Shard {
         if let Some(row) = self.rows.remove(mark) {
             return frame.open_row(row).map(State::from);
         }
-        self.whole.remove(&mark)
+        self.whole.as_mut()?.states.remove(&mark)
     }
 
     /// Puts back what was lent, or what has become of it. Answers how many others were dropped on
@@ -161,12 +170,7 @@ impl Shard {
         match frame.fold(state) {
             Kept::Word(word) => self.words.insert([mark, word], words_after(frame, horizon)),
             Kept::Row([a, b, c]) => self.rows.insert([mark, a, b, c], rows_after(frame, horizon)),
-            Kept::Whole(state) => {
-                let crowded = self.whole.len() >= self.sweep_at.max(FEW);
-                let swept = if crowded { self.sweep_whole(horizon) } else { 0 };
-                self.whole.insert(mark, state);
-                swept
-            }
+            Kept::Whole(state) => self.whole.get_or_insert_default().insert(mark, state, horizon),
         }
     }
 
@@ -181,17 +185,11 @@ impl Shard {
         words.saturating_add(self.rows.sweep(few, rows_after(frame, horizon)))
     }
 
-    fn sweep_whole(&mut self, horizon: Time) -> usize {
-        let before = self.whole.len();
-        self.whole.retain(|_, state| horizon < state.expires());
-        self.sweep_at = self.whole.len().saturating_mul(2);
-        before.saturating_sub(self.whole.len())
-    }
-
     /// Drops everything that has reset, without slack. Answers how many that were.
     pub(super) fn sweep_all(&mut self, frame: &Frame, now: Time) -> usize {
         let places = self.words.places().max(self.rows.places());
-        self.sweep(frame, places, now).saturating_add(self.sweep_whole(now))
+        let whole = self.whole.as_mut().map_or(0, |whole| whole.sweep(now));
+        self.sweep(frame, places, now).saturating_add(whole)
     }
 
     /// The first instant when something will have reset; `None` if there is nothing.
@@ -199,13 +197,17 @@ impl Shard {
         let words = self.words.iter().filter_map(|[_, word]| frame.open_word(*word));
         let rows = self.rows.iter().filter_map(|row| frame.open_row(*row));
         let packed = words.chain(rows).map(|state| state.expires());
-        packed.chain(self.whole.values().map(State::expires)).min()
+        packed.chain(self.whole().map(|(_, state)| state.expires())).min()
     }
 
     /// How many states there are.
     pub(super) fn len(&self) -> usize {
         let packed = self.words.len().saturating_add(self.rows.len());
-        packed.saturating_add(self.whole.len())
+        packed.saturating_add(self.whole().count())
+    }
+
+    fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
+        self.whole.iter().flat_map(|whole| &whole.states)
     }
 
     /// All states with their marks.
@@ -213,7 +215,24 @@ impl Shard {
         let words = self.words.iter().map(|[mark, word]| (*mark, frame.open_word(*word)));
         let rows = self.rows.iter().map(|row| (row[0], frame.open_row(*row)));
         let packed = words.chain(rows).filter_map(|(mark, state)| Some((mark, state?.into())));
-        packed.chain(self.whole.iter().map(|(mark, state)| (*mark, state.clone())))
+        packed.chain(self.whole().map(|(mark, state)| (*mark, state.clone())))
+    }
+}
+
+impl Whole {
+    /// Answers how many others were dropped on the way because they had reset.
+    fn insert(&mut self, mark: u64, state: State, horizon: Time) -> usize {
+        let crowded = self.states.len() >= self.sweep_at.max(FEW);
+        let swept = if crowded { self.sweep(horizon) } else { 0 };
+        self.states.insert(mark, state);
+        swept
+    }
+
+    fn sweep(&mut self, horizon: Time) -> usize {
+        let before = self.states.len();
+        self.states.retain(|_, state| horizon < state.expires());
+        self.sweep_at = self.states.len().saturating_mul(2);
+        before.saturating_sub(self.states.len())
     }
 }
 

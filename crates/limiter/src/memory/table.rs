@@ -7,57 +7,80 @@ const MOST_IN_EIGHT: usize = 6;
 /// The fewest places a table has once it has any.
 const FEWEST: usize = 8;
 
+/// One cache line of `N` records.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Line<const W: usize, const N: usize>([[u64; W]; N]);
+
 /// Records, each found by its mark, which is its first word. Zero is a free place.
 ///
-/// A mark is as good as random, so its low bits are its home; a record lies there or in one of the
-/// places that follow without a gap.
+/// A mark is as good as random, so its low bits are its home: the first place of a line. A record
+/// lies there or in one of the places that follow without a gap, so that nearly every search ends
+/// in the line where it began, and waits for memory once.
 #[derive(Debug)]
-pub(super) struct Table<const W: usize> {
-    places: Box<[[u64; W]]>,
-    used: usize,
+pub(super) struct Table<const W: usize, const N: usize> {
+    /// A power of two of them, or none.
+    lines: Box<[Line<W, N>]>,
+    used: u32,
     /// Where the sweep goes on.
-    cursor: usize,
+    cursor: u32,
 }
 
-impl<const W: usize> Default for Table<W> {
-    fn default() -> Table<W> {
-        Table { places: Box::default(), used: 0, cursor: 0 }
+impl<const W: usize, const N: usize> Default for Table<W, N> {
+    fn default() -> Table<W, N> {
+        Table { lines: Box::default(), used: 0, cursor: 0 }
     }
 }
 
-impl<const W: usize> Table<W> {
+impl<const W: usize, const N: usize> Table<W, N> {
     pub(super) fn len(&self) -> usize {
-        self.used
+        self.used as usize
+    }
+
+    /// How many places there are.
+    #[inline]
+    pub(super) fn places(&self) -> usize {
+        self.lines.len().saturating_mul(N)
+    }
+
+    #[inline]
+    fn at(&self, place: usize) -> Option<&[u64; W]> {
+        self.lines.get(place / N)?.0.get(place % N)
+    }
+
+    #[inline]
+    fn at_mut(&mut self, place: usize) -> Option<&mut [u64; W]> {
+        self.lines.get_mut(place / N)?.0.get_mut(place % N)
     }
 
     #[inline]
     fn home(&self, mark: u64) -> usize {
-        place_in(self.places.len(), mark)
+        place_in(self.lines.len(), mark).wrapping_mul(N)
     }
 
     #[inline]
     fn after(&self, place: usize) -> usize {
-        place.wrapping_add(1) & self.places.len().wrapping_sub(1)
+        place.wrapping_add(1) & self.places().wrapping_sub(1)
     }
 
     /// Reads where the record would be, so that it is near when it is wanted.
     #[inline]
     pub(super) fn touch(&self, mark: u64) -> u64 {
-        self.places.get(self.home(mark)).map_or(0, |record| record[0])
+        self.at(self.home(mark)).map_or(0, |record| record[0])
     }
 
     /// The record with this mark.
     #[inline]
     pub(super) fn find(&mut self, mark: u64) -> Option<&mut [u64; W]> {
         let place = self.place_of(mark)?;
-        self.places.get_mut(place)
+        self.at_mut(place)
     }
 
     #[inline]
     fn place_of(&self, mark: u64) -> Option<usize> {
         let mut place = self.home(mark);
         loop {
-            match self.places.get(place)?[0] {
+            match self.at(place)?[0] {
                 found if found == mark => return Some(place),
                 0 => return None,
                 _ => place = self.after(place),
@@ -66,7 +89,7 @@ impl<const W: usize> Table<W> {
     }
 
     /// Adds a record whose mark is not there yet. `keep` says which of the others are still needed,
-    /// should the table have to grow.
+    /// should the table have to grow. Answers how many were not.
     pub(super) fn insert(
         &mut self,
         record: [u64; W],
@@ -78,12 +101,12 @@ impl<const W: usize> Table<W> {
     }
 
     fn is_crowded(&self) -> bool {
-        self.used.saturating_add(1) > self.places.len() / 8 * MOST_IN_EIGHT
+        self.len().saturating_add(1) > self.places() / 8 * MOST_IN_EIGHT
     }
 
     fn settle(&mut self, record: [u64; W]) {
         let mut place = self.home(record[0]);
-        while let Some(there) = self.places.get_mut(place) {
+        while let Some(there) = self.at_mut(place) {
             if there[0] == 0 {
                 *there = record;
                 self.used = self.used.saturating_add(1);
@@ -95,20 +118,19 @@ impl<const W: usize> Table<W> {
 
     /// Lays the records that are still needed out anew, with room for as many again.
     fn rebuild(&mut self, mut keep: impl FnMut(&[u64; W]) -> bool) -> usize {
-        let before = self.used;
-        let old = std::mem::take(&mut self.places);
-        let mut kept: Vec<[u64; W]> = old.into_vec();
-        kept.retain(|record| record[0] != 0 && keep(record));
+        let before = self.len();
+        let old = std::mem::take(self);
+        let kept: Vec<[u64; W]> = old.iter().filter(|record| keep(record)).copied().collect();
+        drop(old);
         let places = kept.len().saturating_mul(2).next_power_of_two().max(FEWEST);
-        (self.places, self.used, self.cursor) = (vec![[0; W]; places].into(), 0, 0);
-        let left = kept.len();
-        kept.into_iter().for_each(|record| self.settle(record));
-        before.saturating_sub(left)
+        self.lines = vec![Line([[0; W]; N]); places / N].into();
+        kept.iter().for_each(|record| self.settle(*record));
+        before.saturating_sub(kept.len())
     }
 
     pub(super) fn remove(&mut self, mark: u64) -> Option<[u64; W]> {
         let place = self.place_of(mark)?;
-        let record = self.places.get(place).copied();
+        let record = self.at(place).copied();
         self.vacate(place);
         record
     }
@@ -116,7 +138,7 @@ impl<const W: usize> Table<W> {
     /// Frees a place, and moves up what would no longer be found behind the gap.
     fn vacate(&mut self, place: usize) {
         let (mut gap, mut next) = (place, self.after(place));
-        while let Some(record) = self.places.get(next).copied().filter(|record| record[0] != 0) {
+        while let Some(record) = self.at(next).copied().filter(|record| record[0] != 0) {
             let from_home = self.distance(self.home(record[0]), next);
             if from_home >= self.distance(gap, next) {
                 self.put(gap, record);
@@ -129,36 +151,120 @@ impl<const W: usize> Table<W> {
     }
 
     fn put(&mut self, place: usize, record: [u64; W]) {
-        if let Some(there) = self.places.get_mut(place) {
+        if let Some(there) = self.at_mut(place) {
             *there = record;
         }
     }
 
     /// How many steps it is from one place to another, going round.
     fn distance(&self, from: usize, to: usize) -> usize {
-        to.wrapping_sub(from) & self.places.len().wrapping_sub(1)
+        to.wrapping_sub(from) & self.places().wrapping_sub(1)
     }
 
     /// Looks at the next few places and frees those that are no longer needed. Answers how many.
     pub(super) fn sweep(&mut self, few: usize, mut keep: impl FnMut(&[u64; W]) -> bool) -> usize {
-        let before = self.used;
-        for _ in 0..few.min(self.places.len()) {
+        let before = self.len();
+        let mut place = self.cursor as usize;
+        for _ in 0..few.min(self.places()) {
             let needed = |record: &[u64; W]| record[0] == 0 || keep(record);
-            if self.places.get(self.cursor).is_none_or(needed) {
-                self.cursor = self.after(self.cursor);
+            if self.at(place).is_none_or(needed) {
+                place = self.after(place);
             } else {
-                self.vacate(self.cursor);
+                self.vacate(place);
             }
         }
-        before.saturating_sub(self.used)
-    }
-
-    /// How many places there are.
-    pub(super) fn places(&self) -> usize {
-        self.places.len()
+        self.cursor = u32::try_from(place).unwrap_or(0);
+        before.saturating_sub(self.len())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u64; W]> {
-        self.places.iter().filter(|record| record[0] != 0)
+        self.lines.iter().flat_map(|line| &line.0).filter(|record| record[0] != 0)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a test")]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use super::Table;
+
+    /// What happens to a table. Few marks, and few low bits, so that they crowd.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Insert(u64, u64),
+        Remove(u64),
+        Sweep(usize, u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let mark = || (1_u64..40, 0_u64..3).prop_map(|(low, high)| high << 32 | low);
+        prop_oneof![
+            5 => (mark(), 0_u64..100).prop_map(|(mark, value)| Step::Insert(mark, value)),
+            3 => mark().prop_map(Step::Remove),
+            1 => (0_usize..200, 0_u64..100).prop_map(|(few, least)| Step::Sweep(few, least)),
+        ]
+    }
+
+    fn hold<const W: usize, const N: usize>(steps: &[Step]) -> Result<(), TestCaseError> {
+        let (mut table, mut model) = (Table::<W, N>::default(), BTreeMap::new());
+        let record = |mark: u64, value: u64| {
+            let mut record = [value; W];
+            record[0] = mark;
+            record
+        };
+        for step in steps {
+            match step {
+                Step::Insert(mark, value) => {
+                    table.remove(*mark);
+                    table.insert(record(*mark, *value), |_| true);
+                    model.insert(*mark, *value);
+                }
+                Step::Remove(mark) => {
+                    prop_assert_eq!(table.remove(*mark).map(|r| r[W - 1]), model.remove(mark));
+                }
+                Step::Sweep(few, least) => {
+                    let before = table.len();
+                    let swept = table.sweep(*few, |record| record[W - 1] >= *least);
+                    model.retain(|mark, _| table.find(*mark).is_some());
+                    prop_assert_eq!(before - swept, model.len());
+                    let all = table.places();
+                    table.sweep(all, |record| record[W - 1] >= *least);
+                    model.retain(|mark, _| table.find(*mark).is_some());
+                }
+            }
+            prop_assert_eq!(table.len(), model.len());
+            prop_assert_eq!(table.iter().count(), model.len());
+            for (mark, value) in &model {
+                prop_assert_eq!(table.find(*mark), Some(&mut record(*mark, *value)));
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..Default::default() })]
+
+        #[test]
+        fn a_table_is_a_map(steps in prop::collection::vec(step(), 1..200)) {
+            hold::<2, 4>(&steps)?;
+            hold::<4, 2>(&steps)?;
+        }
+
+        #[test]
+        fn what_is_not_needed_goes_when_a_table_grows(values in prop::collection::vec(0_u64..10, 1..300)) {
+            let mut table = Table::<2, 4>::default();
+            let mut dropped = 0;
+            for (mark, value) in (1..).zip(&values) {
+                dropped += table.insert([mark, *value], |record| record[1] >= 5);
+            }
+            prop_assert_eq!(table.len() + dropped, values.len());
+            let needed = values.iter().filter(|value| **value >= 5).count();
+            prop_assert_eq!(table.iter().filter(|record| record[1] >= 5).count(), needed);
+            prop_assert!(table.places() <= (4 * needed).next_power_of_two().max(16));
+        }
     }
 }
