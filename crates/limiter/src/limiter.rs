@@ -10,7 +10,7 @@ use tollgate_core::{
 };
 
 use crate::error::Error;
-use crate::memory::{BATCH, MemoryStore};
+use crate::memory::{BATCH, Hash, MemoryStore};
 use crate::request::{Keys, Request};
 #[cfg(feature = "wait")]
 use crate::wait::Queues;
@@ -104,17 +104,21 @@ impl Limiter {
         {
             let item = Item { limit, subject: Subject { kind: None, key } };
             let now = self.store.clock().now();
-            if let Some(decision) = self.store.check_word(self.policy.name(), &item, 1, now) {
+            let hash = self.store.hash(self.policy.name(), item.subject);
+            if let Some(decision) = self.store.check_word(hash, limit, 1, now) {
                 return Ok(decision);
             }
-            return self.check_more(&item, now);
+            return self.check_more(hash, &item, now);
         }
         self.key(key.as_bytes()).check()
     }
 
     #[inline(never)]
-    fn check_more(&self, item: &Item<'_>, now: Time) -> Result<Decision, Error> {
-        Ok(self.store.check_more(self.policy.name(), item, 1, now)?)
+    fn check_more(&self, hash: Hash, item: &Item<'_>, now: Time) -> Result<Decision, Error> {
+        if let Some(decision) = self.store.check_row(hash, item.limit, 1, now) {
+            return Ok(decision);
+        }
+        Ok(self.store.answer_one(&self.check_of(std::slice::from_ref(item)), now)?)
     }
 
     fn check_of<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {

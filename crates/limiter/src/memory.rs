@@ -23,13 +23,16 @@ pub use snapshot::SnapshotError;
 
 use std::fmt;
 
-use tollgate_core::{Act, Answered, Decision, Item, Name, Op, Store, StoreError, Time};
+use tollgate_core::{
+    Act, Answered, Decision, Item, Limit, Name, Op, Store, StoreError, Subject, Time,
+};
 
 use crate::clock::Clock;
 #[cfg(feature = "wait")]
 use crate::wait::Queues;
 pub(crate) use batch::BATCH;
-use hash::{Hash, Secret, place_in};
+pub(crate) use hash::Hash;
+use hash::{Secret, place_in};
 use ids::Ids;
 use keys::Keys;
 use lock::Lock;
@@ -123,59 +126,58 @@ impl MemoryStore {
     pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
         let Some(item) = plain_check(op) else { return self.answer_one(op, now) };
-        if let Some(decision) = self.check_word(op.policy, item, op.cost, now) {
+        let hash = self.hash(op.policy, item.subject);
+        if let Some(decision) = self.check_word(hash, item.limit, op.cost, now) {
             return Ok(decision);
         }
-        self.check_more(op.policy, item, op.cost, now)
+        if let Some(decision) = self.check_row(hash, item.limit, op.cost, now) {
+            return Ok(decision);
+        }
+        self.answer_one(op, now)
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, policy: &Name, subject: Subject<'_>) -> Hash {
+        self.secret.hash(policy, subject)
     }
 
     /// A check of one limit whose state is one word, which is the shortest way there is; `None` if
-    /// it takes [more](MemoryStore::check_more). The two are kept apart, so that this one is not
-    /// crowded by all the rules of the other.
-    #[inline]
+    /// it takes more. Kept apart from [`check_row`](MemoryStore::check_row), so that it is not
+    /// crowded by all the rules there. Both are always inlined: each time a decision is copied, the
+    /// processor waits for its last byte to reach the cache.
+    #[inline(always)]
     pub(crate) fn check_word(
         &self,
-        policy: &Name,
-        item: &Item<'_>,
+        hash: Hash,
+        limit: &Limit,
         cost: u64,
         now: Time,
     ) -> Option<Decision> {
-        if !item.limit.may_fit_one_word() {
+        if !limit.may_fit_one_word() {
             return None;
         }
-        let hash = self.secret.hash(policy, item.subject);
         let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check_word(&self.frame, item.limit, hash.mark_at(0), cost, now)
+        shard.check_word(&self.frame, limit, hash.mark_at(0), cost, now)
     }
 
-    /// A check of one limit.
-    #[inline(never)]
-    pub(crate) fn check_more(
+    /// A check of one limit whose state is a row; `None` if it takes
+    /// [more](MemoryStore::answer_one).
+    #[inline(always)]
+    pub(crate) fn check_row(
         &self,
-        policy: &Name,
-        item: &Item<'_>,
+        hash: Hash,
+        limit: &Limit,
         cost: u64,
         now: Time,
-    ) -> Result<Decision, StoreError> {
-        match self.check_row(policy, item, cost, now) {
-            Some(decision) => Ok(decision),
-            None => {
-                let items = std::slice::from_ref(item);
-                self.answer_one(&Op { policy, items, act: Act::Check, cost, id: None }, now)
-            }
-        }
-    }
-
-    #[inline]
-    fn check_row(&self, policy: &Name, item: &Item<'_>, cost: u64, now: Time) -> Option<Decision> {
-        let hash = self.secret.hash(policy, item.subject);
+    ) -> Option<Decision> {
         let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check_row(&self.frame, item.limit, hash.mark_at(0), cost, now)
+        shard.check_row(&self.frame, limit, hash.mark_at(0), cost, now)
     }
 
+    /// Any operation.
     #[cold]
     #[inline(never)]
-    fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+    pub(crate) fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
         let mut answer = Err(StoreError::unanswered());
         self.answer_batch(std::slice::from_ref(op), now, |_, given| answer = given);
         answer

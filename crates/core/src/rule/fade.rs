@@ -172,7 +172,8 @@ impl Fading {
 
 impl Body {
     fn at(&self, now: Time) -> f64 {
-        self.fading.after(self.level, self.fading.steps(self.since, now))
+        // `since` is where a step begins.
+        self.fading.after(self.level, now.since(self.since).steps(self.fading.resolution))
     }
 }
 
@@ -227,8 +228,10 @@ impl Counting for Fade {
     }
 
     fn fits_at(&self, body: &Body, _: Time, cost: u64) -> Time {
-        let guess = body.fading.guess(body.level / (self.max - float(cost)).max(body.fading.floor));
         let enough = |steps| self.fits(body.fading.after(body.level, steps), cost);
+        let room = (self.max - float(cost)).max(body.fading.floor);
+        // One step is enough for whoever just hit the limit, and logarithms take their time.
+        let guess = if enough(1) { 1 } else { body.fading.guess(body.level / room) };
         let steps = first_step(guess, enough);
         body.since.after(body.fading.resolution.times(steps))
     }

@@ -57,7 +57,7 @@ impl Flow {
     /// A check in numbers of 64 bits, which are enough for nearly all limits: both the instant of
     /// emptiness, `word`, and now are counted from the same origin. Answers whether it passed, the
     /// numbers, and the word it leaves; `None` if 64 bits are not enough.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_word(
         &self,
         word: u64,
@@ -76,9 +76,11 @@ impl Flow {
         let spans = |parts_of: u64| {
             Span::from_micros(if parts == 1 { parts_of } else { parts_of.div_ceil(parts) })
         };
+        let room = full.saturating_sub(left);
         let answer = Answer {
             limit: Some(self.capacity),
-            remaining: full.saturating_sub(left).checked_div(ticks),
+            // A key that is denied has no room, and dividing costs as much as all the rest.
+            remaining: if room < ticks { Some(0) } else { room.checked_div(ticks) },
             retry_after: (cost <= self.capacity).then(|| spans(over)),
             reset_after: spans(left),
         };

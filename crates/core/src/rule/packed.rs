@@ -27,7 +27,7 @@ pub(super) enum Under {
 
 impl Terms {
     /// Whether they are those of this limit.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn are_of(&self, limit: &Limit) -> bool {
         if let (Rule::Flow(flow), Under::Flow(pace)) = (limit.rule(), self.0) {
@@ -212,7 +212,7 @@ impl Limit {
     /// assert!(first.decision.allowed && !second.decision.allowed);
     /// # Ok::<(), tollgate_core::LimitError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn check_packed(&self, kept: Option<Packed>, cost: u64, now: Time) -> Option<Checked> {
         if self.counts_denied() || cost == 0 || cost > crate::MAX_COST {
@@ -236,7 +236,7 @@ impl Limit {
     /// assert!(first.allowed && !second.allowed && word == same);
     /// # Ok::<(), tollgate_core::LimitError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn check_word(
         &self,
@@ -254,7 +254,7 @@ impl Limit {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn check<R: Pack>(rule: &R, kept: Option<Packed>, cost: u64, now: Time) -> Option<Checked> {
     let mut body = kept.and_then(|kept| R::unpack(kept.terms.0, kept.words));
     let (living, at) = alive::<R>(body.as_ref(), now);

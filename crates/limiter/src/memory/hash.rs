@@ -15,7 +15,7 @@ pub(super) struct Secret(pub(super) [u64; 2]);
 
 /// The hash of one subject under one policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hash {
+pub(crate) struct Hash {
     /// Which shard.
     pub(super) shard: u64,
     /// Where in it, and what it is told from others by.

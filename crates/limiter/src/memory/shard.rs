@@ -105,9 +105,6 @@ impl Frame {
 
 impl Shard {
     /// Checks a key whose state is one word under the same terms; `None` if it takes more.
-    ///
-    /// Always inlined, so that the decision is written where it is wanted. Each time one is copied,
-    /// the processor waits for its last byte to reach the cache.
     #[inline(always)]
     pub(super) fn check_word(
         &mut self,
@@ -119,7 +116,9 @@ impl Shard {
     ) -> Option<Decision> {
         let [_, record] = self.words.find(mark)?;
         let number = above(*record, WORD_BITS);
-        frame.terms.get(number).filter(|terms| terms.are_of(limit))?;
+        if !frame.terms.get(number)?.are_of(limit) {
+            return None;
+        }
         let word = low(*record, WORD_BITS);
         let (decision, word) = limit.check_word(word, frame.origin, cost, now)?;
         *record = beside(number, WORD_BITS, word);
@@ -127,7 +126,7 @@ impl Shard {
     }
 
     /// Checks a key whose state is a row under the same terms; `None` if it takes more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_row(
         &mut self,
         frame: &Frame,
@@ -137,7 +136,10 @@ impl Shard {
         now: Time,
     ) -> Option<Decision> {
         let row = self.rows.find(mark)?;
-        let packed = frame.open_row(*row).filter(|packed| packed.terms().are_of(limit))?;
+        let packed = frame.open_row(*row)?;
+        if !packed.terms().are_of(limit) {
+            return None;
+        }
         let checked = limit.check_packed(Some(packed), cost, now)?;
         if let Some([a, b, c]) = checked.words {
             let beside = |place: u64, word: u64| place >> ROW_BITS << ROW_BITS | word;
