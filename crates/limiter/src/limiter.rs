@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Act, Decision, Item, Key, Limit, LimitError, Name, Op, Policy, Subject, Time, Unfit,
+    Act, Decision, Item, Key, Limit, LimitError, Name, Op, Policy, StoreError, Subject, Time, Unfit,
 };
 
 use crate::error::Error;
@@ -163,29 +163,64 @@ impl Limiter {
     /// ```
     pub fn check_many<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut Vec<Result<Decision, Error>>) {
         out.clear();
-        if self.policy.limits().is_empty() {
-            return out.extend(keys.iter().map(|key| self.check(key)));
-        }
         let now = self.store.clock().now();
-        for keys in keys.chunks(BATCH) {
-            let mut items = Items::new();
-            for key in keys {
-                if let Err(error) = self.add_items(key.as_ref(), &mut items) {
-                    self.check_items(&items, now, out);
-                    items.clear();
-                    out.push(Err(error));
-                }
+        match self.policy.limits() {
+            [] => out.extend(keys.iter().map(|key| self.check(key))),
+            [limit] if limit.per().is_none() => {
+                keys.chunks(BATCH).for_each(|keys| self.check_keys(limit, keys, now, out));
             }
-            self.check_items(&items, now, out);
+            _ => keys.chunks(BATCH).for_each(|keys| self.check_all(keys, now, out)),
         }
     }
 
+    /// Checks keys of one limit.
+    fn check_keys<K: AsRef<[u8]>>(
+        &self,
+        limit: &Limit,
+        keys: &[K],
+        now: Time,
+        out: &mut Vec<Result<Decision, Error>>,
+    ) {
+        let mut fit: SmallVec<[Key<'_>; BATCH]> = SmallVec::new();
+        let check = |fit: &[Key<'_>], out: &mut Vec<_>| {
+            out.reserve(fit.len());
+            let tell = |given: Result<_, StoreError>| out.push(given.map_err(Error::from));
+            self.store.check_batch(self.policy.name(), limit, fit, now, tell);
+        };
+        for key in keys {
+            match Key::new(key.as_ref()) {
+                Ok(key) => fit.push(key),
+                Err(error) => {
+                    check(&fit, out);
+                    fit.clear();
+                    out.push(Err(error.into()));
+                }
+            }
+        }
+        check(&fit, out);
+    }
+
+    /// Checks keys of several limits.
+    fn check_all<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        now: Time,
+        out: &mut Vec<Result<Decision, Error>>,
+    ) {
+        let mut items = Items::new();
+        for key in keys {
+            if let Err(error) = self.add_items(key.as_ref(), &mut items) {
+                self.check_items(&items, now, out);
+                items.clear();
+                out.push(Err(error));
+            }
+        }
+        self.check_items(&items, now, out);
+    }
+
     fn check_items(&self, items: &Items<'_>, now: Time, out: &mut Vec<Result<Decision, Error>>) {
-        let each = self.policy.limits().len().max(1);
-        // Filled where it is: collecting would move it.
-        let mut ops: SmallVec<[Op<'_>; BATCH]> = SmallVec::new();
-        ops.extend(items.chunks_exact(each).map(|items| self.check_of(items)));
-        out.reserve(ops.len());
+        let ops = items.chunks_exact(self.policy.limits().len().max(1));
+        let ops: SmallVec<[Op<'_>; BATCH]> = ops.map(|items| self.check_of(items)).collect();
         self.store.answer_batch(&ops, now, |_, given| out.push(given.map_err(Error::from)));
     }
 

@@ -7,7 +7,10 @@
 use std::hint::black_box;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Decision, Op, Outcome, Span, State, StoreError, Time, decide};
+use tollgate_core::{
+    Act, Decision, Item, Key, Limit, Name, Op, Outcome, Span, State, StoreError, Subject, Time,
+    decide,
+};
 
 use super::hash::Hash;
 use super::keys::WhenFull;
@@ -53,6 +56,16 @@ impl Held<'_> {
         Some((guard, hash))
     }
 
+    /// Reads the places of all items, so that the processor fetches them at the same time.
+    #[inline]
+    fn touch_all<'l>(&mut self, limits: impl Iterator<Item = &'l Limit>) {
+        let mut sum = 0;
+        for (item, limit) in limits.enumerate() {
+            sum |= self.shard(item).map_or(0, |(shard, hash)| shard.touch(limit, hash.mark_at(0)));
+        }
+        black_box(sum);
+    }
+
     /// The shard and the mark of each item of an operation, in their order.
     fn each(&mut self, items: Items, mut visit: impl FnMut(&mut Shard, u64)) {
         for position in 0..items.count {
@@ -72,8 +85,10 @@ impl MemoryStore {
         now: Time,
         mut tell: impl FnMut(usize, Result<Decision, StoreError>),
     ) {
+        let items = || ops.iter().flat_map(|op| op.items.iter().map(move |item| (op, item)));
         let mut held = Held::default();
-        self.lock_all(ops, &mut held);
+        self.lock_all(items().map(|(op, item)| (op.policy, item.subject)), &mut held);
+        held.touch_all(items().map(|(_, item)| item.limit));
         let mut first = 0_usize;
         for (number, op) in ops.iter().enumerate() {
             let items = Items { first, count: op.items.len() };
@@ -85,20 +100,45 @@ impl MemoryStore {
         }
     }
 
-    /// Finds, locks and reads the places of all items.
-    fn lock_all<'a>(&'a self, ops: &[Op<'_>], held: &mut Held<'a>) {
-        for op in ops {
-            for item in op.items {
-                let hash = self.secret.hash_of_many(op.policy, item.subject);
-                held.hashes.push(hash);
-                held.places.push(self.place(hash));
+    /// Checks keys of one limit one after the other, each answered to `tell`.
+    #[inline]
+    pub(crate) fn check_batch(
+        &self,
+        policy: &Name,
+        limit: &Limit,
+        keys: &[Key<'_>],
+        now: Time,
+        mut tell: impl FnMut(Result<Decision, StoreError>),
+    ) {
+        let mut held = Held::default();
+        self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))), &mut held);
+        held.touch_all(keys.iter().map(|_| limit));
+        for (first, key) in keys.iter().enumerate() {
+            let items = [Item { limit, subject: Subject::from(*key) }];
+            let op = Op { policy, items: &items, act: Act::Check, cost: 1, id: None };
+            match self.check_held(&op, first, &mut held, now) {
+                Some(decision) => tell(Ok(decision)),
+                None => tell(self.answer_held(&op, Items { first, count: 1 }, &mut held, now)),
             }
+        }
+    }
+
+    /// Finds and locks the shards of all subjects.
+    #[inline]
+    fn lock_all<'a, 's>(
+        &'a self,
+        subjects: impl Iterator<Item = (&'s Name, Subject<'s>)>,
+        held: &mut Held<'a>,
+    ) {
+        for (policy, subject) in subjects {
+            let hash = self.secret.hash_of_many(policy, subject);
+            held.hashes.push(hash);
+            held.places.push(self.place(hash));
         }
         self.look_at_all(&held.places);
         if !self.lock_as_they_come(held) {
             self.lock_in_order(held);
         }
-        touch_all(ops, held);
     }
 
     /// Has the processor fetch all the locks at the same time.
@@ -297,16 +337,6 @@ impl Look {
         let expiry = shard.first_expiry(&store.frame).unwrap_or(Time::MAX);
         self.first = self.first.map(|first| first.min(expiry));
     }
-}
-
-/// Reads the places of all items, so that the processor fetches them at the same time.
-fn touch_all(ops: &[Op<'_>], held: &mut Held<'_>) {
-    let limits = ops.iter().flat_map(|op| op.items).map(|item| item.limit).enumerate();
-    let mut sum = 0;
-    for (item, limit) in limits {
-        sum |= held.shard(item).map_or(0, |(shard, hash)| shard.touch(limit, hash.mark_at(0)));
-    }
-    black_box(sum);
 }
 
 /// The states that an operation decides over.
