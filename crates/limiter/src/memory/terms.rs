@@ -6,11 +6,22 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use tollgate_core::Terms;
 
+use super::hash::place_in;
+
 /// How many terms are on one page: as many as a byte can number.
 const PAGE: usize = 256;
 /// How many more pages there can be. Whoever brings more terms than fit has their states kept
 /// whole.
 const MORE_PAGES: usize = 15;
+
+/// How many numbers are kept at hand: a power of two.
+const RECENT: usize = 16;
+
+/// A number that differs where terms do, most of the time.
+fn mixed(words: [u64; 4]) -> u64 {
+    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    words.into_iter().fold(0, mix) >> 32
+}
 
 type Page = Box<[OnceLock<Terms>; PAGE]>;
 
@@ -23,8 +34,8 @@ pub(super) struct TermsList {
     first: Page,
     more: [OnceLock<Page>; MORE_PAGES],
     known: RwLock<HashMap<[u64; 4], u32>>,
-    /// The number that was asked for last: most keys of a store are under the same terms.
-    recent: AtomicU32,
+    /// Numbers that were asked for lately: most keys of a store are under a few terms.
+    recent: [AtomicU32; RECENT],
 }
 
 impl TermsList {
@@ -33,7 +44,7 @@ impl TermsList {
             first: empty_page(),
             more: [const { OnceLock::new() }; MORE_PAGES],
             known: RwLock::default(),
-            recent: AtomicU32::new(0),
+            recent: [const { AtomicU32::new(0) }; RECENT],
         }
     }
 
@@ -52,14 +63,15 @@ impl TermsList {
 
     /// The number of these terms, from 1 on; `None` if there are too many of them.
     pub(super) fn number(&self, terms: &Terms) -> Option<u32> {
-        let recent = self.recent.load(Ordering::Relaxed);
-        if self.get(recent) == Some(terms) {
-            return Some(recent);
-        }
         let words = terms.to_words();
+        let recent = self.recent.get(place_in(RECENT, mixed(words)))?;
+        let number = recent.load(Ordering::Relaxed);
+        if self.get(number) == Some(terms) {
+            return Some(number);
+        }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&words).copied();
         let number = known.or_else(|| self.add(words, *terms))?;
-        self.recent.store(number, Ordering::Relaxed);
+        recent.store(number, Ordering::Relaxed);
         Some(number)
     }
 
