@@ -10,6 +10,9 @@ use tollgate_core::Time;
 /// How long, in microseconds, the counter is trusted before it is set by the system's clocks again.
 const TRUSTED: u64 = 1_000_000;
 
+/// The same with what the counters of two processors may differ by.
+const TRUSTED_AND_SKEW: u64 = TRUSTED + 1_000;
+
 /// Where a store takes the time from. Cheap to clone; clones are the same clock.
 ///
 /// ```
@@ -116,23 +119,29 @@ impl System {
             set_at: AtomicU64::new(0),
             wall: AtomicU64::new(wall_micros()),
         };
-        system.set(system.counter.micros());
+        system.set();
         system
     }
 
     #[inline]
     fn micros(&self) -> u64 {
-        let count = self.counter.micros();
-        if count >= self.set_at.load(Ordering::Relaxed) {
-            self.set(count);
+        let mut count = self.counter.micros();
+        // Also if the counter has gone back, as it may when a machine wakes up.
+        if self.set_at.load(Ordering::Relaxed).wrapping_sub(count) > TRUSTED_AND_SKEW {
+            self.set();
+            count = self.counter.micros();
         }
         count.saturating_add(self.offset.load(Ordering::Relaxed))
     }
 
+    /// Reads the clocks one right after the other, and the wall clock first: whoever is held up in
+    /// between must not be put ahead by it.
     #[cold]
-    fn set(&self, count: u64) {
+    fn set(&self) {
+        let wall = wall_micros();
         let since = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let ahead = wall_micros().saturating_sub(since);
+        let count = self.counter.micros();
+        let ahead = wall.saturating_sub(since);
         let wall = self.wall.fetch_max(ahead, Ordering::Relaxed).max(ahead);
         self.offset.store(wall.saturating_add(since).saturating_sub(count), Ordering::Relaxed);
         self.set_at.store(count.saturating_add(TRUSTED), Ordering::Relaxed);

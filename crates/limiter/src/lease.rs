@@ -43,10 +43,10 @@ impl Request<'_> {
     /// cost of n takes n places, which are given back together.
     ///
     /// The policy may have other limits too: what was taken of those stays taken. The lease goes
-    /// by the [id](Request::id) of the request, or by one that is made for it. One id is one
-    /// lease: asking again under the id of a lease that is held answers as the first time, with a
-    /// lease that is the same. So who has waited for room under an id gets the lease of what was
-    /// taken by asking for it under that id.
+    /// by the [id](Request::id) of the request, or by one that is made for it. Asking
+    /// again under the same id within a minute, and while the lease lasts, answers as the first time,
+    /// with a lease that is the same. So who has waited for room under an id gets the lease of what
+    /// was taken by asking for it under that id. Later it takes another place.
     ///
     /// ```
     /// use tollgate::Limiter;
@@ -92,6 +92,9 @@ impl Lease {
     /// assert!(limiter.key("report").lease()?.lease.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// One that has ended stays ended, and the decision does not tell: it is allowed in any case.
+    /// Renew in good time.
     ///
     /// # Errors
     /// As [`check`](Request::check).

@@ -55,6 +55,9 @@ fn a_cost_that_cannot_fit_is_never() {
         says(&error, "a cost above 4294967295");
         let error = limiter.key("a").cost(u64::MAX).charge().unwrap_err();
         says(&error, "a cost above 4294967295");
+        assert!(limiter.check("a").unwrap().allowed);
+        let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
+        says(&error, "a cost above 4294967295");
     }
 }
 

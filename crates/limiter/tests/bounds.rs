@@ -119,9 +119,99 @@ fn resetting_a_key_makes_room() {
 }
 
 #[test]
-fn remembered_ids_are_bounded_too() {
-    let (limiter, _) = limiter("gcra 1000/s burst 4294967295", 1_000, WhenFull::Deny);
-    let allowed = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed;
-    let remembered = (0..100_000).filter(|id| allowed(*id)).count();
-    assert!(remembered < 2_000, "{remembered}");
+fn an_exhausted_key_stays_so_in_a_full_store_that_lets_strangers_pass() {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().max_keys(10).when_full(WhenFull::Allow);
+    let store = store.clock(clock.clone()).build().unwrap();
+    let lines = ["gcra 1/s burst 5", "fixed-window 2/day per user"];
+    let limiter = Limiter::parse(lines).unwrap().on(store);
+    let ask = |key: &str| limiter.keys(&[("", key), ("user", "42")]).check().unwrap();
+    assert!(ask("first").allowed && ask("second").allowed);
+    // Strangers fill the store; then every request of the user comes from a new place.
+    let strangers = limiter.with_limits(vec!["fixed-window 1/day".parse().unwrap()]);
+    let strangers = strangers.named("others").unwrap();
+    (0..20_u64).for_each(|key| assert!(strangers.check(key.to_le_bytes()).unwrap().allowed));
+    assert_eq!(limiter.store().fill().keys, 10);
+    for turn in 0..20 {
+        let decision = ask(&format!("new-{turn}"));
+        assert!(!decision.allowed, "{turn}: {decision:?}");
+    }
+}
+
+#[test]
+fn what_gives_back_is_done_in_a_full_store() {
+    let (one, _) = limiter("fixed-window 9/h", 1, WhenFull::Deny);
+    let both = vec!["fixed-window 9/h".parse().unwrap(), "gcra 1/s burst 9".parse().unwrap()];
+    let both = one.with_limits(both);
+    assert!(one.key("a").cost(5).check().unwrap().allowed);
+    // The second limit has no state of the key, and there is no room for one.
+    assert!(!both.check("a").unwrap().allowed);
+    assert_eq!(both.key("a").cost(2).refund().unwrap().remaining, Some(6));
+    assert_eq!(one.key("a").peek().unwrap().remaining, Some(6));
+    assert_eq!(both.key("a").reset().unwrap().remaining, Some(9));
+    assert_eq!(one.store().fill().keys, 0);
+}
+
+#[test]
+fn a_lease_is_given_back_in_a_full_store() {
+    let (one, _) = limiter("concurrency 1 ttl 1h", 1, WhenFull::Deny);
+    let lines = ["concurrency 1 ttl 1h", "gcra 1/s"];
+    let both = one.with_limits(lines.map(|line| line.parse().unwrap()).into());
+    let held = one.key("a").id("mine").check().unwrap();
+    assert!(held.allowed && !one.check("a").unwrap().allowed);
+    both.key("a").id("mine").release().unwrap();
+    assert!(one.check("a").unwrap().allowed);
+}
+
+#[test]
+fn more_ids_than_can_be_remembered_buy_nothing() {
+    for when_full in [WhenFull::Deny, WhenFull::Allow] {
+        let (limiter, _) = limiter("fixed-window 1000/day", 300, when_full);
+        let check = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed;
+        let admitted = (0..5_000).filter(|id| check(*id)).count() as u64;
+        let used = 1000 - limiter.key("a").peek().unwrap().remaining.unwrap();
+        assert_eq!(admitted, used, "{when_full:?}");
+        if when_full == WhenFull::Deny {
+            let refused = limiter.key("a").id("refund").refund().unwrap_err();
+            assert!(refused.is_full(), "{refused}");
+        }
+        limiter.key("a").reset().unwrap();
+        assert_eq!(limiter.key("a").peek().unwrap().remaining, Some(1000));
+    }
+}
+
+#[test]
+fn one_key_may_use_as_many_ids_as_there_are_keys() {
+    let (limiter, clock) = limiter("gcra 1000/s burst 4294967295", 20_000, WhenFull::Deny);
+    let check = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed;
+    assert!((0..20_000).all(check));
+    assert!(!check(20_000));
+    clock.advance(Duration::from_secs(61));
+    assert!(check(20_001), "they are remembered for a minute");
+}
+
+#[test]
+fn reserving_nothing_fills_no_memory() {
+    let (limiter, _) = limiter("gcra 1/s burst 5", 10, WhenFull::Deny);
+    for id in 0..5_000_u64 {
+        assert!(limiter.key("a").cost(0).id(&id.to_le_bytes()).reserve().unwrap().allowed);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    limiter.store().save(&path).unwrap();
+    assert!(std::fs::metadata(path).unwrap().len() < 100_000);
+}
+
+#[test]
+fn all_that_has_reset_is_found_in_a_small_store() {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().max_keys(12).clock(clock.clone()).build().unwrap();
+    let limiter = Limiter::parse(["gcra 1/s burst 1", "fixed-window 9/s", "gcra 2/s burst 1"]);
+    let limiter = limiter.unwrap().on(store);
+    for key in 0..4_000_u64 {
+        assert!(limiter.check(key.to_le_bytes()).unwrap().allowed, "{key}");
+        if key % 4 == 3 {
+            clock.advance(Duration::from_secs(100));
+        }
+    }
 }

@@ -171,3 +171,17 @@ fn saving_replaces_the_file_as_a_whole_and_for_its_owner_alone() {
     let error = limiter.store().save(folder.path().join("no/such/folder")).unwrap_err();
     assert!(error.to_string().contains("no/such/folder"), "{error}");
 }
+
+#[test]
+fn two_may_save_at_the_same_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    let limiter = Limiter::parse(["gcra 1/h"]).unwrap();
+    (0..500_u64).for_each(|key| assert!(limiter.check(key.to_le_bytes()).unwrap().allowed));
+    std::thread::scope(|scope| {
+        let save = || (0..20).for_each(|_| assert_eq!(limiter.store().save(&path).unwrap(), 500));
+        (0..2).for_each(|_| drop(scope.spawn(save)));
+    });
+    let (_, restored) = MemoryStore::builder().restore(&path).unwrap();
+    assert_eq!(restored.unwrap(), 500);
+}

@@ -13,6 +13,10 @@ use crate::time::{Span, Time};
 /// model or a download is over by then.
 const RESERVED: Span = Span::from_micros(3_600_000_000);
 
+/// How many reservations one key can have open under one limit: reserving nothing is free, and must
+/// not fill the memory.
+const MOST_RESERVED: usize = 1024;
+
 /// The body if it still counts, and the instant at which the decision is made.
 #[inline]
 pub(crate) fn alive<R: Counting>(body: Option<&R::Body>, now: Time) -> (Option<&R::Body>, Time) {
@@ -169,6 +173,14 @@ impl<B: Kept> Book<B> {
         self.notes.retain(|note| now < note.until);
     }
 
+    /// Makes room for another reservation. The oldest then stands as charged.
+    fn drop_oldest_note(&mut self) {
+        let oldest = self.notes.iter().enumerate().min_by_key(|(_, note)| note.at);
+        if let Some((place, _)) = oldest.filter(|_| self.notes.len() >= MOST_RESERVED) {
+            self.notes.remove(place);
+        }
+    }
+
     /// Puts back what [`open`](Book::open) set aside.
     fn restore(&mut self, before: Book<B>) {
         self.body = self.body.take().or(before.body);
@@ -213,7 +225,9 @@ impl<B: Kept> Book<B> {
     /// Notes what was reserved, also if that is nothing: it may be settled with more.
     fn reserve<R: Counting<Body = B>>(&mut self, rule: &R, at: Time, order: &Order<'_>) {
         if let (Act::Reserve, true, Some(handle)) = (order.act, order.allowed, order.handle) {
+            self.drop_past_notes(order.now);
             self.notes.retain(|note| !note.is_of(handle));
+            self.drop_oldest_note();
             let mut note = Note::new(handle, at, order);
             note.least = self.body().map_or(0, |body| note.still(rule, body, at));
             self.notes.push(note);

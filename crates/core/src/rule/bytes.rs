@@ -5,7 +5,7 @@
 
 use super::book::Note;
 use super::held::Lease;
-use super::packed::{Pack, Packed, Terms, Under};
+use super::packed::{Pack, Terms, Under};
 use super::slots::{Cut, Slot};
 use super::{Book, Drip, Estimate, Fade, Flow, Kept, Kind, State, Window};
 use super::{drip, fade, flow, held, slots};
@@ -76,6 +76,9 @@ impl State {
     }
 }
 
+/// What the instants and counts of every state stay below.
+const LONGEST: u64 = 1 << 53;
+
 fn put(out: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
     for word in words {
         out.extend_from_slice(&word.to_le_bytes());
@@ -144,7 +147,8 @@ fn write_packed<R: Pack>(out: &mut Vec<u8>, body: &R::Body) {
 
 fn read_packed<R: Pack>(bytes: &mut &[u8]) -> Option<R::Body> {
     let terms = Terms::from_words(words(bytes)?)?;
-    R::unpack(terms.0, Packed::new(terms, words(bytes)?).words())
+    let [a, b, c] = words(bytes)?;
+    (b < LONGEST && c < LONGEST).then(|| R::unpack(terms.0, [a, b, c]))?
 }
 
 fn write_slots(out: &mut Vec<u8>, body: &slots::Body) {

@@ -246,7 +246,7 @@ impl Limit {
         now: Time,
     ) -> Option<(Decision, u64)> {
         let Rule::Flow(flow) = self.rule() else { return None };
-        if self.counts_denied() || cost == 0 || now < origin {
+        if self.counts_denied() || cost == 0 || cost > crate::MAX_COST || now < origin {
             return None;
         }
         let (allowed, answer, word) = flow.check_word(word, now.since(origin), cost)?;

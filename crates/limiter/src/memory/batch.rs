@@ -219,28 +219,25 @@ impl MemoryStore {
             return Ok(decision);
         }
         let Some(scope) = op.scope() else {
-            return self.decide_held(op, items, held, now).map(|outcome| outcome.decision);
+            return self.decide_held(op, items, held, true, now).map(|outcome| outcome.decision);
         };
         let first = held.hashes.get(items.first).copied();
-        let Some((mut part, room)) = self.ids.part(first, now) else {
-            return Err(StoreError::unanswered());
-        };
-        if let Some(given) = part.remembered.given(&scope, op, now) {
+        let mut ids = self.ids.of(first, now);
+        if let Some(given) = ids.given(&scope, op, now) {
             return Ok(given);
         }
-        if !room && op.act.is_remembered() {
-            return self.answer_full(op, now).map(|outcome| outcome.decision);
-        }
-        let outcome = self.decide_held(op, items, held, now)?;
-        part.remembered.note(scope, op, outcome);
+        let outcome = self.decide_held(op, items, held, ids.has_room(), now)?;
+        ids.note(scope, op, outcome, now);
         Ok(outcome.decision)
     }
 
+    /// Decides over the states of the items, which are lent for it and put back.
     fn decide_held(
         &self,
         op: &Op<'_>,
         items: Items,
         held: &mut Held<'_>,
+        room_for_id: bool,
         now: Time,
     ) -> Result<Outcome, StoreError> {
         let mut states = self.lend_all(items, held);
@@ -253,16 +250,54 @@ impl MemoryStore {
             room = self.keys.add(missing(&states));
         }
         let before = missing(&states);
-        let outcome = if room { decide(op, &mut states, now) } else { self.answer_full(op, now) };
+        let outcome = if room && room_for_id {
+            decide(op, &mut states, now)
+        } else {
+            self.decide_full(op, &mut states, room, now)
+        };
         let after = missing(&states);
-        if room {
-            self.keys.remove(after);
-        }
+        let added = if room { before } else { 0 };
+        self.keys.remove(added.saturating_add(after).saturating_sub(before));
         self.put_all(states, items, held, now);
         if after < before {
             held.each(items, |shard, _| self.keys.remove(shard.sweep_few(&self.frame, now)));
         }
         outcome
+    }
+
+    /// Decides when there may be no room for new states, or else none for the id. What needs no room
+    /// is done as ever, so that nobody who is known is treated as new.
+    fn decide_full(
+        &self,
+        op: &Op<'_>,
+        states: &mut States,
+        room: bool,
+        now: Time,
+    ) -> Result<Outcome, StoreError> {
+        let mut after = states.clone();
+        // A peek is told what a check would be.
+        let act = if op.act == Act::Peek { Act::Check } else { op.act };
+        let mut outcome = decide(&Op { act, ..*op }, &mut after, now)?;
+        let is_new =
+            |(before, after): (&Option<_>, &Option<_>)| before.is_none() && after.is_some();
+        let adds = states.iter().zip(&after).any(is_new);
+        // Forgetting a key is never refused; it is only not remembered.
+        let unremembered = op.id.is_some() && outcome.remember_until.take().is_some();
+        let fits = if room { !unremembered || op.act == Act::Reset } else { !adds };
+        if !fits {
+            self.keys.turn_away();
+        }
+        match self.when_full {
+            WhenFull::Deny if !fits => return turned_away(op, outcome),
+            _ if op.act == Act::Peek => return decide(op, states, now),
+            _ => {}
+        }
+        for (before, after) in states.iter_mut().zip(after) {
+            if room || before.is_some() {
+                *before = after;
+            }
+        }
+        Ok(outcome)
     }
 
     fn lend_all(&self, items: Items, held: &mut Held<'_>) -> States {
@@ -280,27 +315,6 @@ impl MemoryStore {
         });
     }
 
-    /// What a new key is told when there is no room for it.
-    fn answer_full(&self, op: &Op<'_>, now: Time) -> Result<Outcome, StoreError> {
-        self.keys.turn_away();
-        let mut fresh: States = op.items.iter().map(|_| None).collect();
-        let mut outcome = decide(op, &mut fresh, now)?;
-        outcome.remember_until = None;
-        let leaves_nothing = fresh.iter().all(Option::is_none) && op.act != Act::Peek;
-        match self.when_full {
-            WhenFull::Allow => Ok(outcome),
-            WhenFull::Deny if leaves_nothing => Ok(outcome),
-            WhenFull::Deny if op.act.asks() => {
-                outcome.decision.allowed = false;
-                outcome.decision.remaining = Some(0);
-                outcome.decision.retry_after = Some(WAIT_WHEN_FULL);
-                outcome.decision.reset_after = WAIT_WHEN_FULL;
-                Ok(outcome)
-            }
-            WhenFull::Deny => Err(StoreError::full()),
-        }
-    }
-
     /// Drops what has reset in the shards at hand, or else in some of the others.
     fn make_room(&self, items: Items, held: &mut Held<'_>, now: Time) {
         if self.keys.is_quiet(now) {
@@ -310,12 +324,14 @@ impl MemoryStore {
         for guard in &mut held.guards {
             look.at(guard, self, now);
         }
-        for _ in 0..self.shards.len() {
+        let start = self.keys.next_shard();
+        for place in (0..self.shards.len()).map(|next| start.wrapping_add(next)) {
+            let place = place & self.shards.len().wrapping_sub(1);
             if look.freed >= items.count || look.looked >= LOOKED_THROUGH {
+                self.keys.look_next_from(place);
                 look.first = None;
                 break;
             }
-            let place = self.keys.next_shard() % self.shards.len();
             if held.places.contains(&place) {
                 continue;
             }
@@ -330,6 +346,18 @@ impl MemoryStore {
             self.keys.be_quiet(now, look.first);
         }
     }
+}
+
+/// What is said where there is no room, and nothing was done.
+fn turned_away(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError> {
+    if !op.act.asks() {
+        return Err(StoreError::full());
+    }
+    outcome.decision.allowed = false;
+    outcome.decision.remaining = Some(0);
+    outcome.decision.retry_after = Some(WAIT_WHEN_FULL);
+    outcome.decision.reset_after = WAIT_WHEN_FULL;
+    Ok(outcome)
 }
 
 /// What someone who looks for room has found.

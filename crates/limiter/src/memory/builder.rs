@@ -98,8 +98,11 @@ impl Builder {
     }
 
     /// Makes the store and fills it from a [snapshot](MemoryStore::save), so that a restart hands
-    /// nobody a fresh burst. Also answers how many states there were, or why there are none: then
-    /// the store starts empty.
+    /// nobody a fresh burst. Also answers how many states were restored, as far as there was room and
+    /// they had not reset, or why there are none: then the store starts empty.
+    ///
+    /// The store has no more shards than the one that was saved, since only that much is known of
+    /// where its keys belong. If you raise `max_keys` a lot, start once without a snapshot.
     ///
     /// # Errors
     /// If it could hold no key at all.

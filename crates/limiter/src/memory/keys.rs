@@ -86,6 +86,10 @@ impl Keys {
     }
 
     pub(super) fn next_shard(&self) -> usize {
-        self.next_shard.fetch_add(1, Ordering::Relaxed)
+        self.next_shard.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn look_next_from(&self, shard: usize) {
+        self.next_shard.store(shard, Ordering::Relaxed);
     }
 }

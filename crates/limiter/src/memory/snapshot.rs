@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::State;
 
@@ -156,9 +157,11 @@ impl MemoryStore {
         for (hash, state) in snapshot.states {
             let room = now < state.expires() && self.keys.add(1);
             if let Some(shard) = self.shard(self.place(hash)).filter(|_| room) {
-                let dropped = shard.lock().put(&self.frame, hash.mark, state, now);
-                self.keys.remove(dropped);
-                count = count.saturating_add(1);
+                let mut shard = shard.lock();
+                let twice = usize::from(shard.lend(&self.frame, hash.mark).is_some());
+                let dropped = shard.put(&self.frame, hash.mark, state, now);
+                self.keys.remove(dropped.saturating_add(twice));
+                count = count.saturating_add(1).saturating_sub(twice);
             }
         }
         count
@@ -188,6 +191,10 @@ fn records(mut bytes: &[u8]) -> Option<Snapshot> {
     let mut states = Vec::new();
     while !bytes.is_empty() {
         let hash = Hash { shard: word(&mut bytes)?, mark: word(&mut bytes)? };
+        // Zero marks a free place.
+        if hash.mark == 0 {
+            return None;
+        }
         states.push((hash, State::read_from(&mut bytes)?));
     }
     Some(Snapshot { secret, shards, states })
@@ -199,17 +206,20 @@ fn word(bytes: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*first))
 }
 
-/// A name beside the file, of this process alone.
+/// A name beside the file, of this call alone.
 fn beside(path: &Path) -> PathBuf {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.new", std::process::id()));
+    name.push(format!(".{}-{call}.new", std::process::id()));
     path.with_file_name(name)
 }
 
 /// A new file that only its owner can read.
 fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    // Never one that someone else has put there.
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)

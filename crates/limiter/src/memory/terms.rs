@@ -14,6 +14,8 @@ const PAGE: usize = 256;
 /// whole.
 const MORE_PAGES: usize = 15;
 
+/// How many terms there can be; the number zero is none of them.
+const MOST: usize = PAGE * (MORE_PAGES + 1) - 1;
 /// How many numbers are kept at hand: a power of two.
 const RECENT: usize = 16;
 
@@ -69,8 +71,14 @@ impl TermsList {
         if self.get(number) == Some(terms) {
             return Some(number);
         }
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&words).copied();
-        let number = known.or_else(|| self.add(words, *terms))?;
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let (found, is_full) = (known.get(&words).copied(), known.len() >= MOST);
+        drop(known);
+        let number = match found {
+            Some(number) => number,
+            None if is_full => return None,
+            None => self.add(words, *terms)?,
+        };
         recent.store(number, Ordering::Relaxed);
         Some(number)
     }
