@@ -6,6 +6,7 @@
 mod bounds;
 mod build;
 mod legacy;
+mod packed;
 mod parse;
 mod period;
 mod print;

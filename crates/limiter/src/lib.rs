@@ -55,6 +55,8 @@ mod error;
 mod lease;
 mod limiter;
 mod memory;
+#[cfg(feature = "wait")]
+mod queues;
 mod request;
 #[cfg(feature = "wait")]
 mod wait;

@@ -11,9 +11,9 @@ use tollgate_core::{
 
 use crate::error::Error;
 use crate::memory::{BATCH, Hash, MemoryStore};
-use crate::request::{Keys, Request};
 #[cfg(feature = "wait")]
-use crate::wait::Queues;
+use crate::queues::Queues;
+use crate::request::{Keys, Request};
 
 /// Decides whether requests may pass. Cheap to clone; clones count together.
 ///

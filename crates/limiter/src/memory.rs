@@ -29,7 +29,7 @@ use tollgate_core::{
 
 use crate::clock::Clock;
 #[cfg(feature = "wait")]
-use crate::wait::Queues;
+use crate::queues::Queues;
 pub(crate) use batch::BATCH;
 pub(crate) use hash::Hash;
 use hash::{Secret, place_in};

@@ -8,11 +8,8 @@
 
 mod block;
 mod deadline;
-mod queues;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use queues::Queues;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -23,10 +20,10 @@ use futures_timer::Delay;
 use tollgate_core::{Act, Algorithm, Decision};
 
 use crate::error::Error;
+use crate::queues::Place;
 use crate::request::Request;
 use block::block_on;
 use deadline::Deadline;
-use queues::Place;
 
 impl Request<'_> {
     /// Waits until a check passes, at most as long as that from now on, and answers its decision.

@@ -8,7 +8,6 @@ use super::book::{alive, answer_of};
 use super::{Book, Counting, Drip, Estimate, Fade, Flow, Rule, State, Window};
 use super::{drip, fade, flow};
 use crate::decision::Decision;
-use crate::limit::Limit;
 use crate::time::Time;
 
 /// The numbers of a limit that a state was written under and goes on by.
@@ -23,18 +22,6 @@ pub(super) enum Under {
     Window,
     Estimate(crate::time::Span),
     Fade(fade::Fading),
-}
-
-impl Terms {
-    /// Whether they are those of this limit.
-    #[inline(always)]
-    #[must_use]
-    pub fn are_of(&self, limit: &Limit) -> bool {
-        if let (Rule::Flow(flow), Under::Flow(pace)) = (limit.rule(), self.0) {
-            return flow.has(pace);
-        }
-        limit.terms() == Some(*self)
-    }
 }
 
 /// The state of one limit and one subject, in three words.
@@ -177,76 +164,50 @@ impl From<Packed> for State {
 pub struct Checked {
     /// The answer.
     pub decision: Decision,
-    /// The words of the state it leaves, under the limit's own [terms](Limit::terms); `None` if
+    /// The words of the state it leaves, under the limit's own [terms](crate::Limit::terms); `None` if
     /// that is as it was.
     pub words: Option<[u64; 3]>,
 }
 
-impl Limit {
-    /// Whether its states may fit in [one word](Packed::one_word).
+impl Rule {
     #[inline]
-    #[must_use]
-    pub fn may_fit_one_word(&self) -> bool {
-        matches!(self.rule(), Rule::Flow(_))
+    pub(crate) fn may_fit_one_word(&self) -> bool {
+        matches!(self, Rule::Flow(_))
     }
 
-    /// What its states are written under; `None` if they cannot be packed.
     #[inline]
-    #[must_use]
-    pub fn terms(&self) -> Option<Terms> {
-        each_packed!(self.rule(), rule => Some(Terms(rule.terms())), others => None)
+    pub(crate) fn terms(&self) -> Option<Terms> {
+        each_packed!(self, rule => Some(Terms(rule.terms())), others => None)
     }
 
-    /// A check of this limit alone over a packed state: the shortest way to what
-    /// [`decide`](crate::decide) says. `None` if that has to be asked, as for states that cannot be
-    /// packed.
-    ///
-    /// ```
-    /// use tollgate_core::{Limit, Packed, Time};
-    ///
-    /// let limit: Limit = "gcra 1/s burst 1".parse()?;
-    /// let terms = limit.terms().unwrap();
-    /// let first = limit.check_packed(None, 1, Time::EPOCH).unwrap();
-    /// let kept = Packed::new(terms, first.words.unwrap());
-    /// let second = limit.check_packed(Some(kept), 1, Time::EPOCH).unwrap();
-    /// assert!(first.decision.allowed && !second.decision.allowed);
-    /// # Ok::<(), tollgate_core::LimitError>(())
-    /// ```
     #[inline(always)]
-    #[must_use]
-    pub fn check_packed(&self, kept: Option<Packed>, cost: u64, now: Time) -> Option<Checked> {
-        if self.counts_denied() || cost == 0 || cost > crate::MAX_COST {
-            return None;
+    pub(crate) fn has(&self, terms: &Terms) -> bool {
+        if let (Rule::Flow(flow), Under::Flow(pace)) = (self, terms.0) {
+            return flow.has(pace);
         }
-        each_packed!(self.rule(), rule => check(rule, kept, cost, now), others => None)
+        self.terms() == Some(*terms)
     }
-}
 
-impl Limit {
-    /// The same check over a state in [one word](Packed::one_word), written under the limit's own
-    /// terms and counted from `origin`; zero for none. Answers the decision and the word it leaves.
-    /// `None` if [`check_packed`](Limit::check_packed) has to be asked.
-    ///
-    /// ```
-    /// use tollgate_core::{Limit, Time};
-    ///
-    /// let limit: Limit = "gcra 1/s burst 1".parse()?;
-    /// let (first, word) = limit.check_word(0, Time::EPOCH, 1, Time::EPOCH).unwrap();
-    /// let (second, same) = limit.check_word(word, Time::EPOCH, 1, Time::EPOCH).unwrap();
-    /// assert!(first.allowed && !second.allowed && word == same);
-    /// # Ok::<(), tollgate_core::LimitError>(())
-    /// ```
     #[inline(always)]
-    #[must_use]
-    pub fn check_word(
+    pub(crate) fn check_packed(
+        &self,
+        kept: Option<Packed>,
+        cost: u64,
+        now: Time,
+    ) -> Option<Checked> {
+        each_packed!(self, rule => check(rule, kept, cost, now), others => None)
+    }
+
+    #[inline(always)]
+    pub(crate) fn check_word(
         &self,
         word: u64,
         origin: Time,
         cost: u64,
         now: Time,
     ) -> Option<(Decision, u64)> {
-        let Rule::Flow(flow) = self.rule() else { return None };
-        if self.counts_denied() || cost == 0 || cost > crate::MAX_COST || now < origin {
+        let Rule::Flow(flow) = self else { return None };
+        if now < origin {
             return None;
         }
         let (allowed, answer, word) = flow.check_word(word, now.since(origin), cost)?;

@@ -142,7 +142,7 @@ impl Builder {
             when_full: self.when_full,
             clock,
             #[cfg(feature = "wait")]
-            queues: crate::wait::Queues::default(),
+            queues: crate::queues::Queues::default(),
         }
     }
 }

@@ -30,18 +30,18 @@ impl Queues {
     }
 
     /// Whether others wait for the same.
-    pub(super) fn is_waited_for(&self, op: &Op<'_>) -> bool {
+    pub(crate) fn is_waited_for(&self, op: &Op<'_>) -> bool {
         !self.turns.is_empty() && self.turns.has(&whose(op, op.items))
     }
 
     /// Takes the last place in its queue.
-    pub(super) fn join(&self, op: &Op<'_>) -> Place<'_> {
+    pub(crate) fn join(&self, op: &Op<'_>) -> Place<'_> {
         self.turns.join(whose(op, op.items))
     }
 
     /// Whether nobody waits for anything.
     #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         [&self.turns, &self.returns]
             .iter()
             .all(|w| w.is_empty() && w.locked(|q| q.queues.is_empty()))
@@ -49,12 +49,12 @@ impl Queues {
 
     /// How many wait, all in all.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.turns.locked(|queues| queues.queues.values().map(BTreeMap::len).sum())
     }
 
     /// Places that are called when something is given back that the operation may take.
-    pub(super) fn watch(&self, op: &Op<'_>) -> SmallVec<[Place<'_>; 2]> {
+    pub(crate) fn watch(&self, op: &Op<'_>) -> SmallVec<[Place<'_>; 2]> {
         op.items.iter().map(|item| self.returns.join(whose(op, from_ref(item)))).collect()
     }
 }
@@ -162,7 +162,7 @@ fn is_first(queue: &Queue, number: u64) -> bool {
 }
 
 /// A place in a queue, given up when it is dropped.
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     waiting: &'a Waiting,
     name: Whose,
     number: u64,
@@ -170,12 +170,12 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     /// Ready when nobody stands before it.
-    pub(super) fn poll_first(&self, context: &Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_first(&self, context: &Context<'_>) -> Poll<()> {
         self.poll(context, |queue| is_first(queue, self.number))
     }
 
     /// Ready when it was called since it was last ready.
-    pub(super) fn poll_called(&self, context: &Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_called(&self, context: &Context<'_>) -> Poll<()> {
         self.poll(context, |queue| {
             queue.get_mut(&self.number).is_some_and(|waiter| take(&mut waiter.called))
         })
