@@ -29,16 +29,20 @@ const WAIT_WHEN_FULL: Span = Span::from_micros(1_000_000);
 /// One for each item of a batch.
 type Each<T> = SmallVec<[T; BATCH]>;
 
-/// The shards of all items of a batch, locked, and who is where.
+/// The shards of all items of a batch, locked, and where each item is.
 #[derive(Default)]
 struct Held<'a> {
-    /// The hash of each item.
-    hashes: Each<Hash>,
-    /// Which of the guards has the shard of each item.
-    guard_of: Each<usize>,
+    found: Each<Found>,
     guards: Each<Guard<'a, Shard>>,
-    /// The place of the shard of each item.
-    places: Each<usize>,
+}
+
+/// Where an item is.
+struct Found {
+    hash: Hash,
+    /// The place of its shard.
+    place: usize,
+    /// Which of the guards has it.
+    guard: usize,
 }
 
 /// The items of one operation of a batch: from the first of them on, so many.
@@ -51,9 +55,8 @@ struct Items {
 impl Held<'_> {
     #[inline]
     fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)> {
-        let hash = *self.hashes.get(item)?;
-        let guard = self.guards.get_mut(*self.guard_of.get(item)?)?;
-        Some((guard, hash))
+        let found = self.found.get(item)?;
+        Some((self.guards.get_mut(found.guard)?, found.hash))
     }
 
     /// Reads the places of all items, so that the processor fetches them at the same time.
@@ -113,12 +116,19 @@ impl MemoryStore {
         let mut held = Held::default();
         self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))), &mut held);
         held.touch_all(keys.iter().map(|_| limit));
+        let short = limit.may_fit_one_word();
         for (first, key) in keys.iter().enumerate() {
-            let items = [Item { limit, subject: Subject::from(*key) }];
-            let op = Op { policy, items: &items, act: Act::Check, cost: 1, id: None };
-            match self.check_held(&op, first, &mut held, now) {
+            let place = held.shard(first).filter(|_| short);
+            let known = place.and_then(|(shard, hash)| {
+                shard.check_word(&self.frame, limit, hash.mark_at(0), 1, now)
+            });
+            match known {
                 Some(decision) => tell(Ok(decision)),
-                None => tell(self.answer_held(&op, Items { first, count: 1 }, &mut held, now)),
+                None => {
+                    let items = [Item { limit, subject: Subject::from(*key) }];
+                    let op = Op { policy, items: &items, act: Act::Check, cost: 1, id: None };
+                    tell(self.answer_held(&op, Items { first, count: 1 }, &mut held, now));
+                }
             }
         }
     }
@@ -133,40 +143,38 @@ impl MemoryStore {
         let mut last = None;
         for (policy, subject) in subjects {
             // Limits of one policy mostly count the same subject.
-            let hash = match (last, held.hashes.last()) {
-                (Some(last), Some(hash)) if last == (policy, subject) => *hash,
+            let hash = match (last, held.found.last()) {
+                (Some(last), Some(found)) if last == (policy, subject) => found.hash,
                 _ => self.secret.hash_of_many(policy, subject),
             };
             last = Some((policy, subject));
-            held.hashes.push(hash);
-            held.places.push(self.place(hash));
+            held.found.push(Found { hash, place: self.place(hash), guard: 0 });
         }
-        self.look_at_all(&held.places);
+        self.look_at_all(&held.found);
         if !self.lock_as_they_come(held) {
             self.lock_in_order(held);
         }
     }
 
     /// Has the processor fetch all the locks at the same time.
-    fn look_at_all(&self, places: &[usize]) {
-        let taken = |place: &usize| self.shard(*place).is_some_and(Lock::is_taken);
-        black_box(places.iter().fold(false, |any, place| any | taken(place)));
+    fn look_at_all(&self, found: &[Found]) {
+        let taken = |found: &Found| self.shard(found.place).is_some_and(Lock::is_taken);
+        black_box(found.iter().fold(false, |any, found| any | taken(found)));
     }
 
     /// Nearly always nobody has any of them, and those that are the same follow each other.
     fn lock_as_they_come<'a>(&'a self, held: &mut Held<'a>) -> bool {
         let mut last = None;
-        for place in &held.places {
-            if last != Some(*place) {
-                let Some(guard) = self.shard(*place).and_then(Lock::try_lock) else {
+        for found in &mut held.found {
+            if last != Some(found.place) {
+                let Some(guard) = self.shard(found.place).and_then(Lock::try_lock) else {
                     held.guards.clear();
-                    held.guard_of.clear();
                     return false;
                 };
                 held.guards.push(guard);
-                last = Some(*place);
+                last = Some(found.place);
             }
-            held.guard_of.push(held.guards.len().saturating_sub(1));
+            found.guard = held.guards.len().saturating_sub(1);
         }
         true
     }
@@ -174,18 +182,15 @@ impl MemoryStore {
     /// In their order, so that no two callers wait for each other.
     #[cold]
     fn lock_in_order<'a>(&'a self, held: &mut Held<'a>) {
-        let mut order: Each<(usize, usize)> = held.places.iter().copied().zip(0..).collect();
-        order.sort_unstable();
-        held.guard_of.resize(order.len(), 0);
+        let mut order: Each<&mut Found> = held.found.iter_mut().collect();
+        order.sort_unstable_by_key(|found| found.place);
         let mut last = None;
-        for (place, item) in order {
-            if last != Some(place) {
-                held.guards.extend(self.shard(place).map(Lock::lock));
-                last = Some(place);
+        for found in order {
+            if last != Some(found.place) {
+                held.guards.extend(self.shard(found.place).map(Lock::lock));
+                last = Some(found.place);
             }
-            if let Some(guard) = held.guard_of.get_mut(item) {
-                *guard = held.guards.len().saturating_sub(1);
-            }
+            found.guard = held.guards.len().saturating_sub(1);
         }
     }
 
@@ -221,7 +226,7 @@ impl MemoryStore {
         let Some(scope) = op.scope() else {
             return self.decide_held(op, items, held, true, now).map(|outcome| outcome.decision);
         };
-        let first = held.hashes.get(items.first).copied();
+        let first = held.found.get(items.first).map(|found| found.hash);
         let mut ids = self.ids.of(first, now);
         if let Some(given) = ids.given(&scope, op, now) {
             return Ok(given);
@@ -332,7 +337,7 @@ impl MemoryStore {
                 look.first = None;
                 break;
             }
-            if held.places.contains(&place) {
+            if held.found.iter().any(|found| found.place == place) {
                 continue;
             }
             // One that someone else has is left alone: they may be waiting for ours.
