@@ -74,8 +74,9 @@ impl Request<'_> {
 }
 
 impl Lease {
-    /// Keeps it alive for another `ttl` from now. One that has ended already stays ended: its place
-    /// may be another's by now.
+    /// Keeps it alive for another `ttl` from now. One that has ended already stays ended, since its
+    /// place may be another's by now, and the decision does not tell: it is allowed in any case. So
+    /// renew in good time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -92,9 +93,6 @@ impl Lease {
     /// assert!(limiter.key("report").lease()?.lease.is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// One that has ended stays ended, and the decision does not tell: it is allowed in any case.
-    /// Renew in good time.
     ///
     /// # Errors
     /// As [`check`](Request::check).

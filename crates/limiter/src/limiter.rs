@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Act, Decision, Item, Key, Limit, LimitError, Name, Op, Policy, StoreError, Subject, Time, Unfit,
+    Act, Decision, Item, Key, Limit, LimitError, Name, NoKey, Op, Policy, StoreError, Subject,
+    Time, Unfit,
 };
 
 use crate::error::Error;
@@ -164,80 +165,56 @@ impl Limiter {
     pub fn check_many<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut Vec<Result<Decision, Error>>) {
         out.clear();
         let now = self.store.clock().now();
-        match self.policy.limits() {
-            [] => out.extend(keys.iter().map(|key| self.check(key))),
-            [limit] if limit.per().is_none() => {
-                keys.chunks(BATCH).for_each(|keys| self.check_keys(limit, keys, now, out));
+        for keys in keys.chunks(BATCH) {
+            let mut fit: SmallVec<[Key<'_>; BATCH]> = SmallVec::new();
+            for key in keys {
+                match Key::new(key.as_ref()) {
+                    Ok(key) => fit.push(key),
+                    Err(error) => {
+                        self.check_keys(&fit, now, out);
+                        fit.clear();
+                        out.push(Err(error.into()));
+                    }
+                }
             }
-            _ => keys.chunks(BATCH).for_each(|keys| self.check_all(keys, now, out)),
+            self.check_keys(&fit, now, out);
         }
     }
 
-    /// Checks keys of one limit.
-    fn check_keys<K: AsRef<[u8]>>(
-        &self,
-        limit: &Limit,
-        keys: &[K],
-        now: Time,
-        out: &mut Vec<Result<Decision, Error>>,
-    ) {
-        let mut fit: SmallVec<[Key<'_>; BATCH]> = SmallVec::new();
-        let check = |fit: &[Key<'_>], out: &mut Vec<_>| {
-            out.reserve(fit.len());
+    fn check_keys(&self, keys: &[Key<'_>], now: Time, out: &mut Vec<Result<Decision, Error>>) {
+        out.reserve(keys.len());
+        if let [limit] = self.policy.limits()
+            && limit.per().is_none()
+        {
             let tell = |given: Result<_, StoreError>| out.push(given.map_err(Error::from));
-            self.store.check_batch(self.policy.name(), limit, fit, now, tell);
-        };
-        for key in keys {
-            match Key::new(key.as_ref()) {
-                Ok(key) => fit.push(key),
-                Err(error) => {
-                    check(&fit, out);
-                    fit.clear();
-                    out.push(Err(error.into()));
-                }
-            }
+            return self.store.check_batch(self.policy.name(), limit, keys, now, tell);
         }
-        check(&fit, out);
+        match self.items_of(keys) {
+            Ok(items) => self.check_items(&items, keys.len(), now, out),
+            Err(error) => out.extend(keys.iter().map(|_| Err(error.clone().into()))),
+        }
     }
 
-    /// Checks keys of several limits.
-    fn check_all<K: AsRef<[u8]>>(
+    /// The items of each key, one key after the other. If one key lacks a subject, all do.
+    fn items_of<'a>(&'a self, keys: &[Key<'a>]) -> Result<Items<'a>, NoKey> {
+        let of = |key: Key<'a>| {
+            let limits = self.policy.limits().iter();
+            limits.map(move |limit| limit.item(|kind| Some(key).filter(|_| kind.is_none())))
+        };
+        keys.iter().copied().flat_map(of).collect()
+    }
+
+    fn check_items(
         &self,
-        keys: &[K],
+        items: &Items<'_>,
+        keys: usize,
         now: Time,
         out: &mut Vec<Result<Decision, Error>>,
     ) {
-        let mut items = Items::new();
-        for key in keys {
-            if let Err(error) = self.add_items(key.as_ref(), &mut items) {
-                self.check_items(&items, now, out);
-                items.clear();
-                out.push(Err(error));
-            }
-        }
-        self.check_items(&items, now, out);
-    }
-
-    fn check_items(&self, items: &Items<'_>, now: Time, out: &mut Vec<Result<Decision, Error>>) {
-        let ops = items.chunks_exact(self.policy.limits().len().max(1));
-        let ops: SmallVec<[Op<'_>; BATCH]> = ops.map(|items| self.check_of(items)).collect();
+        let each = self.policy.limits().len();
+        let of = |key: usize| items.get(key * each..(key + 1) * each).unwrap_or_default();
+        let ops: SmallVec<[Op<'_>; BATCH]> = (0..keys).map(|key| self.check_of(of(key))).collect();
         self.store.answer_batch(&ops, now, |_, given| out.push(given.map_err(Error::from)));
-    }
-
-    /// Adds an item for each limit; none if the key is not fit for all of them.
-    fn add_items<'a>(&'a self, key: &'a [u8], items: &mut Items<'a>) -> Result<(), Error> {
-        let key = Key::new(key)?;
-        let before = items.len();
-        for limit in self.policy.limits() {
-            match limit.item(|kind| Some(key).filter(|_| kind.is_none())) {
-                Ok(item) => items.push(item),
-                Err(error) => {
-                    items.truncate(before);
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(())
     }
 }
 

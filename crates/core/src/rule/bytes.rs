@@ -5,7 +5,7 @@
 
 use super::book::Note;
 use super::held::Lease;
-use super::packed::{Pack, Terms, Under};
+use super::packed::{Pack, Packed, Terms, Under};
 use super::slots::{Cut, Slot};
 use super::{Book, Drip, Estimate, Fade, Flow, Kept, Kind, State, Window};
 use super::{drip, fade, flow, held, slots};
@@ -77,7 +77,7 @@ impl State {
 }
 
 /// What the instants and counts of every state stay below.
-const LONGEST: u64 = 1 << 53;
+const LONGEST: u64 = 1 << Packed::WORD_BITS;
 
 fn put(out: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
     for word in words {

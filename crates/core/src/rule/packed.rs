@@ -34,9 +34,6 @@ pub struct Packed {
 /// The second and the third are below 2^53, so that a store has room beside them.
 pub(super) type Words = [u64; 3];
 
-/// How long a state in one word is; a store has the rest for itself.
-const ONE_WORD_BITS: u32 = 56;
-
 /// A rule whose state can be packed.
 pub(super) trait Pack: Counting {
     /// The numbers a state is written under.
@@ -62,6 +59,11 @@ macro_rules! each_packed {
 }
 
 impl Packed {
+    /// How long a state in [one word](Packed::one_word) is; a store has the rest for itself.
+    pub const ONE_WORD_BITS: u32 = 56;
+    /// How long the second and the third of the [words](Packed::words) are at most.
+    pub const WORD_BITS: u32 = 53;
+
     /// The state that was taken apart into these.
     #[inline]
     #[must_use]
@@ -104,9 +106,9 @@ impl Packed {
     #[must_use]
     pub fn one_word(&self, origin: Time) -> Option<u64> {
         match self.terms.0 {
-            Under::Flow(pace) => {
-                pace.word_since(origin, self.words).filter(|word| word >> ONE_WORD_BITS == 0)
-            }
+            Under::Flow(pace) => pace
+                .word_since(origin, self.words)
+                .filter(|word| word >> Packed::ONE_WORD_BITS == 0),
             _ => None,
         }
     }
@@ -211,7 +213,7 @@ impl Rule {
             return None;
         }
         let (allowed, answer, word) = flow.check_word(word, now.since(origin), cost)?;
-        (word >> ONE_WORD_BITS == 0).then(|| (Decision::of(allowed, answer), word))
+        (word >> Packed::ONE_WORD_BITS == 0).then(|| (Decision::of(allowed, answer), word))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Several operations at once, over any number of limits and subjects.
 //!
-//! All shards that are needed are locked first, in their order so that no two callers wait for each
-//! other; then all places are read, so that the processor fetches them at the same time; and only
-//! then is one decided after the other.
+//! All shards that are needed are locked first, so that no two callers wait for each other: as they
+//! come if nobody has any of them, else in their order. Then all places are read, so that the processor
+//! fetches them at the same time; and only then is one decided after the other.
 
 use std::hint::black_box;
 
@@ -96,7 +96,9 @@ impl MemoryStore {
         for (number, op) in ops.iter().enumerate() {
             let items = Items { first, count: op.items.len() };
             first = first.saturating_add(items.count);
-            match self.check_held(op, first.saturating_sub(1), &mut held, now) {
+            let known = plain_check(op)
+                .and_then(|item| self.check_held(item.limit, op.cost, items.first, &mut held, now));
+            match known {
                 Some(decision) => tell(number, Ok(decision)),
                 None => tell(number, self.answer_held(op, items, &mut held, now)),
             }
@@ -116,13 +118,8 @@ impl MemoryStore {
         let mut held = Held::default();
         self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))), &mut held);
         held.touch_all(keys.iter().map(|_| limit));
-        let short = limit.may_fit_one_word();
         for (first, key) in keys.iter().enumerate() {
-            let place = held.shard(first).filter(|_| short);
-            let known = place.and_then(|(shard, hash)| {
-                shard.check_word(&self.frame, limit, hash.mark_at(0), 1, now)
-            });
-            match known {
+            match self.check_held(limit, 1, first, &mut held, now) {
                 Some(decision) => tell(Ok(decision)),
                 None => {
                     let items = [Item { limit, subject: Subject::from(*key) }];
@@ -198,14 +195,17 @@ impl MemoryStore {
     #[inline(always)]
     fn check_held(
         &self,
-        op: &Op<'_>,
+        limit: &Limit,
+        cost: u64,
         item: usize,
         held: &mut Held<'_>,
         now: Time,
     ) -> Option<Decision> {
-        let limit = plain_check(op).filter(|item| item.limit.may_fit_one_word())?.limit;
+        if !limit.may_fit_one_word() {
+            return None;
+        }
         let (shard, hash) = held.shard(item)?;
-        shard.check_word(&self.frame, limit, hash.mark_at(0), op.cost, now)
+        shard.check_word(&self.frame, limit, hash.mark_at(0), cost, now)
     }
 
     #[inline(never)]

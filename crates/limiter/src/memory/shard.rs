@@ -50,10 +50,10 @@ enum Kept {
 }
 
 /// Where the state of one word ends and its number of terms begins.
-const WORD_BITS: u32 = 56;
+const WORD_BITS: u32 = Packed::ONE_WORD_BITS;
 /// The same in the last two words of a row; each has one half of the number.
-const ROW_BITS: u32 = 53;
-const HALF_NUMBER: u32 = 11;
+const ROW_BITS: u32 = Packed::WORD_BITS;
+const HALF_NUMBER: u32 = u64::BITS - ROW_BITS;
 
 fn low(word: u64, bits: u32) -> u64 {
     word & (1_u64 << bits).wrapping_sub(1)
@@ -205,7 +205,7 @@ impl Shard {
     /// How many states there are.
     pub(super) fn len(&self) -> usize {
         let packed = self.words.len().saturating_add(self.rows.len());
-        packed.saturating_add(self.whole().count())
+        packed.saturating_add(self.whole.as_ref().map_or(0, |whole| whole.states.len()))
     }
 
     fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
