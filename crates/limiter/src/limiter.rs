@@ -1,17 +1,17 @@
 //! The limiter: a policy and the store that counts for it.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Act, Decision, Item, Key, Limit, LimitError, Name, NoKey, Op, Policy, StoreError, Subject,
-    Time, Unfit,
+    Act, Decision, Item, Key, Limit, LimitError, Name, NoKey, Op, Policy, StoreError, Time, Unfit,
 };
 
 use crate::error::Error;
-use crate::memory::{BATCH, Hash, MemoryStore};
+use crate::memory::{Asked, BATCH, Hash, MemoryStore};
 #[cfg(feature = "wait")]
 use crate::queues::Queues;
 use crate::request::{Keys, Request};
@@ -34,13 +34,36 @@ use crate::request::{Keys, Request};
 pub struct Limiter {
     policy: Arc<Policy>,
     store: Arc<MemoryStore>,
+    /// If all there is to it is one limit of one key: what the store knows its terms by.
+    alone: Option<Alone>,
+}
+
+/// A limit that stands alone and counts the key it is asked about.
+#[derive(Clone, Copy)]
+struct Alone {
+    number: Option<NonZeroU32>,
 }
 
 impl Limiter {
+    fn of(policy: Arc<Policy>, store: Arc<MemoryStore>) -> Limiter {
+        let alone = match policy.limits() {
+            [limit] if limit.per().is_none() => Some(Alone { number: store.number_of(limit) }),
+            _ => None,
+        };
+        Limiter { policy, store, alone }
+    }
+
+    /// The limit, if all there is to it is one limit of one key.
+    #[inline]
+    fn alone(&self) -> Option<Asked<'_>> {
+        let Alone { number } = self.alone?;
+        Some(Asked { limit: self.policy.limits().first()?, number, cost: 1 })
+    }
+
     /// A limiter for this policy, with a store of its own.
     #[must_use]
     pub fn new(policy: Policy) -> Limiter {
-        Limiter { policy: Arc::new(policy), store: Arc::default() }
+        Limiter::of(Arc::new(policy), Arc::default())
     }
 
     /// A limiter for these limit lines, which stand or fall together.
@@ -55,7 +78,7 @@ impl Limiter {
     /// of the same name also share their counts.
     #[must_use]
     pub fn on(self, store: Arc<MemoryStore>) -> Limiter {
-        Limiter { policy: self.policy, store }
+        Limiter::of(self.policy, store)
     }
 
     /// The same limiter under another name.
@@ -64,7 +87,7 @@ impl Limiter {
     /// If that is no name.
     pub fn named(self, name: &str) -> Result<Limiter, Unfit> {
         let policy = Policy::new(Name::new(name)?, self.policy.limits().to_vec());
-        Ok(Limiter { policy: Arc::new(policy), ..self })
+        Ok(Limiter::of(Arc::new(policy), self.store))
     }
 
     /// The same limiter with other limits. What was used stays used: a limit that is raised helps at
@@ -72,7 +95,7 @@ impl Limiter {
     #[must_use]
     pub fn with_limits(&self, limits: Vec<Limit>) -> Limiter {
         let policy = Policy::new(self.policy.name().clone(), limits);
-        Limiter { policy: Arc::new(policy), ..self.clone() }
+        Limiter::of(Arc::new(policy), self.store.clone())
     }
 
     /// What it goes by.
@@ -100,26 +123,28 @@ impl Limiter {
     #[inline]
     pub fn check(&self, key: impl AsRef<[u8]>) -> Result<Decision, Error> {
         let key = Key::new(key.as_ref())?;
-        if let [limit] = self.policy.limits()
-            && limit.per().is_none()
-        {
-            let item = Item { limit, subject: Subject { kind: None, key } };
-            let now = self.store.clock().now();
-            let hash = self.store.hash(self.policy.name(), item.subject);
-            if let Some(decision) = self.store.check_word(hash, limit, 1, now) {
-                return Ok(decision);
-            }
-            return self.check_more(hash, &item, now);
+        let Some(asked) = self.alone() else { return self.key(key.as_bytes()).check() };
+        let now = self.store.clock().now();
+        let hash = self.store.hash(self.policy.name(), key.into());
+        if let Some(decision) = self.store.check_word(hash, &asked, now) {
+            return Ok(decision);
         }
-        self.key(key.as_bytes()).check()
+        self.check_more(hash, &asked, key, now)
     }
 
     #[inline(never)]
-    fn check_more(&self, hash: Hash, item: &Item<'_>, now: Time) -> Result<Decision, Error> {
-        if let Some(decision) = self.store.check_row(hash, item.limit, 1, now) {
+    fn check_more(
+        &self,
+        hash: Hash,
+        asked: &Asked<'_>,
+        key: Key<'_>,
+        now: Time,
+    ) -> Result<Decision, Error> {
+        if let Some(decision) = self.store.check_row(hash, asked, now) {
             return Ok(decision);
         }
-        Ok(self.store.answer_one(&self.check_of(std::slice::from_ref(item)), now)?)
+        let items = [Item { limit: asked.limit, subject: key.into() }];
+        Ok(self.store.answer_one(&self.check_of(&items), now)?)
     }
 
     fn check_of<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
@@ -183,11 +208,9 @@ impl Limiter {
 
     fn check_keys(&self, keys: &[Key<'_>], now: Time, out: &mut Vec<Result<Decision, Error>>) {
         out.reserve(keys.len());
-        if let [limit] = self.policy.limits()
-            && limit.per().is_none()
-        {
+        if let Some(asked) = self.alone() {
             let tell = |given: Result<_, StoreError>| out.push(given.map_err(Error::from));
-            return self.store.check_batch(self.policy.name(), limit, keys, now, tell);
+            return self.store.check_batch(self.policy.name(), &asked, keys, now, tell);
         }
         match self.items_of(keys) {
             Ok(items) => self.check_items(&items, keys.len(), now, out),

@@ -22,6 +22,7 @@ pub use keys::WhenFull;
 pub use snapshot::SnapshotError;
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use tollgate_core::{
     Act, Answered, Decision, Item, Limit, Name, Op, Store, StoreError, Subject, Time,
@@ -36,6 +37,7 @@ use hash::{Secret, place_in};
 use ids::Ids;
 use keys::Keys;
 use lock::Lock;
+pub(crate) use shard::Asked;
 use shard::{Frame, Shard};
 
 /// A store in the memory of this process.
@@ -125,12 +127,12 @@ impl MemoryStore {
     /// be because the store is full.
     pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
-        let Some(item) = plain_check(op) else { return self.answer_one(op, now) };
-        let hash = self.hash(op.policy, item.subject);
-        if let Some(decision) = self.check_word(hash, item.limit, op.cost, now) {
+        let Some((asked, subject)) = plain_check(op) else { return self.answer_one(op, now) };
+        let hash = self.hash(op.policy, subject);
+        if let Some(decision) = self.check_word(hash, &asked, now) {
             return Ok(decision);
         }
-        if let Some(decision) = self.check_row(hash, item.limit, op.cost, now) {
+        if let Some(decision) = self.check_row(hash, &asked, now) {
             return Ok(decision);
         }
         self.answer_one(op, now)
@@ -141,37 +143,30 @@ impl MemoryStore {
         self.secret.hash(policy, subject)
     }
 
+    /// The number of the limit's terms, for checks to come.
+    pub(crate) fn number_of(&self, limit: &Limit) -> Option<NonZeroU32> {
+        self.frame.terms.number(&limit.terms()?).and_then(NonZeroU32::new)
+    }
+
     /// A check of one limit whose state is one word, which is the shortest way there is; `None` if
     /// it takes more. Kept apart from [`check_row`](MemoryStore::check_row), so that it is not
     /// crowded by all the rules there. Both are always inlined: each time a decision is copied, the
     /// processor waits for its last byte to reach the cache.
     #[inline(always)]
-    pub(crate) fn check_word(
-        &self,
-        hash: Hash,
-        limit: &Limit,
-        cost: u64,
-        now: Time,
-    ) -> Option<Decision> {
-        if !limit.may_fit_one_word() {
+    pub(crate) fn check_word(&self, hash: Hash, asked: &Asked<'_>, now: Time) -> Option<Decision> {
+        if !asked.limit.may_fit_one_word() {
             return None;
         }
         let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check_word(&self.frame, limit, hash.mark_at(0), cost, now)
+        shard.check_word(&self.frame, asked, hash.mark_at(0), now)
     }
 
     /// A check of one limit whose state is a row; `None` if it takes
     /// [more](MemoryStore::answer_one).
     #[inline(always)]
-    pub(crate) fn check_row(
-        &self,
-        hash: Hash,
-        limit: &Limit,
-        cost: u64,
-        now: Time,
-    ) -> Option<Decision> {
+    pub(crate) fn check_row(&self, hash: Hash, asked: &Asked<'_>, now: Time) -> Option<Decision> {
         let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check_row(&self.frame, limit, hash.mark_at(0), cost, now)
+        shard.check_row(&self.frame, asked, hash.mark_at(0), now)
     }
 
     /// Any operation.
@@ -195,11 +190,13 @@ impl MemoryStore {
     }
 }
 
-/// The only limit of an operation that is a check and nothing more.
+/// What is asked by an operation that is a check of one limit and nothing more, and of whom.
 #[inline]
-fn plain_check<'o>(op: &'o Op<'_>) -> Option<&'o Item<'o>> {
+fn plain_check<'o>(op: &'o Op<'_>) -> Option<(Asked<'o>, Subject<'o>)> {
     match op.items {
-        [item] if op.act == Act::Check && op.id.is_none() => Some(item),
+        [item] if op.act == Act::Check && op.id.is_none() => {
+            Some((Asked { limit: item.limit, number: None, cost: op.cost }, item.subject))
+        }
         _ => None,
     }
 }

@@ -15,7 +15,7 @@ use tollgate_core::{
 use super::hash::Hash;
 use super::keys::WhenFull;
 use super::lock::{Guard, Lock};
-use super::shard::Shard;
+use super::shard::{Asked, Shard};
 use super::{MemoryStore, plain_check};
 
 /// How many operations are answered together.
@@ -97,7 +97,7 @@ impl MemoryStore {
             let items = Items { first, count: op.items.len() };
             first = first.saturating_add(items.count);
             let known = plain_check(op)
-                .and_then(|item| self.check_held(item.limit, op.cost, items.first, &mut held, now));
+                .and_then(|(asked, _)| self.check_held(&asked, items.first, &mut held, now));
             match known {
                 Some(decision) => tell(number, Ok(decision)),
                 None => tell(number, self.answer_held(op, items, &mut held, now)),
@@ -110,20 +110,21 @@ impl MemoryStore {
     pub(crate) fn check_batch(
         &self,
         policy: &Name,
-        limit: &Limit,
+        asked: &Asked<'_>,
         keys: &[Key<'_>],
         now: Time,
         mut tell: impl FnMut(Result<Decision, StoreError>),
     ) {
         let mut held = Held::default();
         self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))), &mut held);
-        held.touch_all(keys.iter().map(|_| limit));
+        held.touch_all(keys.iter().map(|_| asked.limit));
         for (first, key) in keys.iter().enumerate() {
-            match self.check_held(limit, 1, first, &mut held, now) {
+            match self.check_held(asked, first, &mut held, now) {
                 Some(decision) => tell(Ok(decision)),
                 None => {
-                    let items = [Item { limit, subject: Subject::from(*key) }];
-                    let op = Op { policy, items: &items, act: Act::Check, cost: 1, id: None };
+                    let items = [Item { limit: asked.limit, subject: Subject::from(*key) }];
+                    let cost = asked.cost;
+                    let op = Op { policy, items: &items, act: Act::Check, cost, id: None };
                     tell(self.answer_held(&op, Items { first, count: 1 }, &mut held, now));
                 }
             }
@@ -195,17 +196,16 @@ impl MemoryStore {
     #[inline(always)]
     fn check_held(
         &self,
-        limit: &Limit,
-        cost: u64,
+        asked: &Asked<'_>,
         item: usize,
         held: &mut Held<'_>,
         now: Time,
     ) -> Option<Decision> {
-        if !limit.may_fit_one_word() {
+        if !asked.limit.may_fit_one_word() {
             return None;
         }
         let (shard, hash) = held.shard(item)?;
-        shard.check_word(&self.frame, limit, hash.mark_at(0), cost, now)
+        shard.check_word(&self.frame, asked, hash.mark_at(0), now)
     }
 
     #[inline(never)]
@@ -216,10 +216,9 @@ impl MemoryStore {
         held: &mut Held<'_>,
         now: Time,
     ) -> Result<Decision, StoreError> {
-        if let Some(item) = plain_check(op)
+        if let Some((asked, _)) = plain_check(op)
             && let Some((shard, hash)) = held.shard(items.first)
-            && let Some(decision) =
-                shard.check_row(&self.frame, item.limit, hash.mark_at(0), op.cost, now)
+            && let Some(decision) = shard.check_row(&self.frame, &asked, hash.mark_at(0), now)
         {
             return Ok(decision);
         }

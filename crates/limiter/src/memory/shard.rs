@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::num::NonZeroU32;
 
 use tollgate_core::{Decision, Limit, Packed, Span, State, Time};
 
@@ -68,6 +69,32 @@ fn beside(number: u32, bits: u32, word: u64) -> u64 {
     u64::from(number) << bits | word
 }
 
+/// The number of terms in a row, and the words of the state.
+#[inline]
+fn parts_of([_, a, b, c]: [u64; 4]) -> (u32, [u64; 3]) {
+    let number = above(c, ROW_BITS) << HALF_NUMBER | above(b, ROW_BITS);
+    (number, [a, low(b, ROW_BITS), low(c, ROW_BITS)])
+}
+
+/// A check of one limit.
+pub(crate) struct Asked<'a> {
+    pub(crate) limit: &'a Limit,
+    /// The number of its terms, if that is known already.
+    pub(crate) number: Option<NonZeroU32>,
+    pub(crate) cost: u64,
+}
+
+impl Asked<'_> {
+    /// Whether the terms of this number are those of the limit.
+    #[inline(always)]
+    fn is_under(&self, number: u32, frame: &Frame) -> bool {
+        match self.number {
+            Some(own) => own.get() == number,
+            None => frame.terms.get(number).is_some_and(|terms| terms.are_of(self.limit)),
+        }
+    }
+}
+
 impl Frame {
     /// What had reset by then is dropped when it is met.
     fn horizon(&self, now: Time) -> Time {
@@ -80,11 +107,9 @@ impl Frame {
         Packed::from_one_word(*terms, self.origin, low(word, WORD_BITS))
     }
 
-    #[inline]
-    fn open_row(&self, [_, a, b, c]: [u64; 4]) -> Option<Packed> {
-        let number = above(c, ROW_BITS) << HALF_NUMBER | above(b, ROW_BITS);
-        let terms = self.terms.get(number)?;
-        Some(Packed::new(*terms, [a, low(b, ROW_BITS), low(c, ROW_BITS)]))
+    fn open_row(&self, row: [u64; 4]) -> Option<Packed> {
+        let (number, words) = parts_of(row);
+        Some(Packed::new(*self.terms.get(number)?, words))
     }
 
     fn row(number: u32, [a, b, c]: [u64; 3]) -> [u64; 3] {
@@ -104,43 +129,42 @@ impl Frame {
 }
 
 impl Shard {
-    /// Checks a key whose state is one word under the same terms; `None` if it takes more.
+    /// Checks a key whose state is one word under the limit's own terms; `None` if it takes more.
     #[inline(always)]
     pub(super) fn check_word(
         &mut self,
         frame: &Frame,
-        limit: &Limit,
+        asked: &Asked<'_>,
         mark: u64,
-        cost: u64,
         now: Time,
     ) -> Option<Decision> {
         let [_, record] = self.words.find(mark)?;
         let number = above(*record, WORD_BITS);
-        if !frame.terms.get(number)?.are_of(limit) {
+        if !asked.is_under(number, frame) {
             return None;
         }
         let word = low(*record, WORD_BITS);
-        let (decision, word) = limit.check_word(word, frame.origin, cost, now)?;
+        let (decision, word) = asked.limit.check_word(word, frame.origin, asked.cost, now)?;
         *record = beside(number, WORD_BITS, word);
         Some(decision)
     }
 
-    /// Checks a key whose state is a row under the same terms; `None` if it takes more.
+    /// Checks a key whose state is a row under the limit's own terms; `None` if it takes more.
     #[inline(always)]
     pub(super) fn check_row(
         &mut self,
         frame: &Frame,
-        limit: &Limit,
+        asked: &Asked<'_>,
         mark: u64,
-        cost: u64,
         now: Time,
     ) -> Option<Decision> {
         let row = self.rows.find(mark)?;
-        let packed = frame.open_row(*row)?;
-        if !packed.terms().are_of(limit) {
+        let (number, words) = parts_of(*row);
+        if !asked.is_under(number, frame) {
             return None;
         }
-        let checked = limit.check_packed(Some(packed), cost, now)?;
+        let packed = Packed::new(asked.limit.terms()?, words);
+        let checked = asked.limit.check_packed(Some(packed), asked.cost, now)?;
         if let Some([a, b, c]) = checked.words {
             let beside = |place: u64, word: u64| place >> ROW_BITS << ROW_BITS | word;
             *row = [mark, a, beside(row[2], b), beside(row[3], c)];

@@ -69,14 +69,23 @@ impl<const W: usize, const N: usize> Table<W, N> {
         self.at(self.home(mark)).map_or(0, |record| record[0])
     }
 
-    /// The record with this mark.
-    #[inline]
+    /// The record with this mark. Nearly always it is in its home line.
+    #[inline(always)]
     pub(super) fn find(&mut self, mark: u64) -> Option<&mut [u64; W]> {
+        let home = place_in(self.lines.len(), mark);
+        let near = self.lines.get(home)?.0.iter().position(|record| record[0] == mark);
+        match near {
+            Some(place) => self.lines.get_mut(home)?.0.get_mut(place),
+            None => self.find_far(mark),
+        }
+    }
+
+    #[cold]
+    fn find_far(&mut self, mark: u64) -> Option<&mut [u64; W]> {
         let place = self.place_of(mark)?;
         self.at_mut(place)
     }
 
-    #[inline]
     fn place_of(&self, mark: u64) -> Option<usize> {
         let mut place = self.home(mark);
         loop {
