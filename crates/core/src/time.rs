@@ -116,7 +116,12 @@ impl Span {
     }
 
     /// How many whole `step`s fit in; none if the step is zero.
+    #[inline]
     pub(crate) const fn steps(self, step: Span) -> u64 {
+        // Dividing takes as long as all the rest of a check.
+        if self.0 < step.0 {
+            return 0;
+        }
         match self.0.checked_div(step.0) {
             Some(steps) => steps,
             None => 0,

@@ -31,7 +31,7 @@ fn packed(state: Option<&State>) -> Option<Packed> {
     state.and_then(State::packed)
 }
 
-/// Checks over a packed state, and over one word where that is enough.
+/// Checks over a packed state of the limit's own, and over one word where that is enough.
 fn short_ways(
     limit: &Limit,
     before: Option<&State>,
@@ -42,11 +42,13 @@ fn short_ways(
     if before.is_some() && kept.is_none() {
         return (None, None);
     }
-    let checked = limit.check_packed(kept, cost, now).map(|checked| checked.decision);
-    let own = kept.is_none_or(|kept| kept.terms().are_of(limit));
-    let word = kept.map_or(Some(0), |kept| kept.one_word(ORIGIN)).filter(|_| own);
+    if !kept.is_none_or(|kept| kept.terms().are_of(limit)) {
+        return (None, None);
+    }
+    let by_three = limit.check_words(kept.map(|kept| kept.words()), cost, now);
+    let word = kept.map_or(Some(0), |kept| kept.one_word(ORIGIN));
     let by_word = word.and_then(|word| limit.check_word(word, ORIGIN, cost, now));
-    (checked, by_word.map(|(decision, _)| decision))
+    (by_three.map(|checked| checked.decision), by_word.map(|(decision, _)| decision))
 }
 
 /// An instant, a cost, which of the two limits asks, and what to do.

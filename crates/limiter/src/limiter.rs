@@ -11,7 +11,7 @@ use tollgate_core::{
 };
 
 use crate::error::Error;
-use crate::memory::{Asked, BATCH, Hash, MemoryStore};
+use crate::memory::{Asked, BATCH, MemoryStore};
 #[cfg(feature = "wait")]
 use crate::queues::Queues;
 use crate::request::{Keys, Request};
@@ -125,22 +125,15 @@ impl Limiter {
         let key = Key::new(key.as_ref())?;
         let Some(asked) = self.alone() else { return self.key(key.as_bytes()).check() };
         let now = self.store.clock().now();
-        let hash = self.store.hash(self.policy.name(), key.into());
-        if let Some(decision) = self.store.check_word(hash, &asked, now) {
+        if let Some(decision) = self.store.check_word(self.policy.name(), key.into(), &asked, now) {
             return Ok(decision);
         }
-        self.check_more(hash, &asked, key, now)
+        self.check_more(&asked, key, now)
     }
 
     #[inline(never)]
-    fn check_more(
-        &self,
-        hash: Hash,
-        asked: &Asked<'_>,
-        key: Key<'_>,
-        now: Time,
-    ) -> Result<Decision, Error> {
-        if let Some(decision) = self.store.check_row(hash, asked, now) {
+    fn check_more(&self, asked: &Asked<'_>, key: Key<'_>, now: Time) -> Result<Decision, Error> {
+        if let Some(decision) = self.store.check_row(self.policy.name(), key.into(), asked, now) {
             return Ok(decision);
         }
         let items = [Item { limit: asked.limit, subject: key.into() }];

@@ -8,10 +8,13 @@
 
 mod batch;
 mod builder;
+mod check;
 mod hash;
 mod ids;
 mod keys;
 mod lock;
+mod recent;
+mod record;
 mod shard;
 mod snapshot;
 mod table;
@@ -24,21 +27,20 @@ pub use snapshot::SnapshotError;
 use std::fmt;
 use std::num::NonZeroU32;
 
-use tollgate_core::{
-    Act, Answered, Decision, Item, Limit, Name, Op, Store, StoreError, Subject, Time,
-};
+use tollgate_core::{Answered, Decision, Limit, Op, Store, StoreError, Time};
 
 use crate::clock::Clock;
 #[cfg(feature = "wait")]
 use crate::queues::Queues;
 pub(crate) use batch::BATCH;
-pub(crate) use hash::Hash;
-use hash::{Secret, place_in};
+pub(crate) use check::Asked;
+use check::plain_check;
+use hash::{Hash, Secret, place_in};
 use ids::Ids;
 use keys::Keys;
 use lock::Lock;
-pub(crate) use shard::Asked;
-use shard::{Frame, Shard};
+use record::Frame;
+use shard::Shard;
 
 /// A store in the memory of this process.
 ///
@@ -128,45 +130,18 @@ impl MemoryStore {
     pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
         let Some((asked, subject)) = plain_check(op) else { return self.answer_one(op, now) };
-        let hash = self.hash(op.policy, subject);
-        if let Some(decision) = self.check_word(hash, &asked, now) {
+        if let Some(decision) = self.check_word(op.policy, subject, &asked, now) {
             return Ok(decision);
         }
-        if let Some(decision) = self.check_row(hash, &asked, now) {
+        if let Some(decision) = self.check_row(op.policy, subject, &asked, now) {
             return Ok(decision);
         }
         self.answer_one(op, now)
     }
 
-    #[inline]
-    pub(crate) fn hash(&self, policy: &Name, subject: Subject<'_>) -> Hash {
-        self.secret.hash(policy, subject)
-    }
-
     /// The number of the limit's terms, for checks to come.
     pub(crate) fn number_of(&self, limit: &Limit) -> Option<NonZeroU32> {
         self.frame.terms.number(&limit.terms()?).and_then(NonZeroU32::new)
-    }
-
-    /// A check of one limit whose state is one word, which is the shortest way there is; `None` if
-    /// it takes more. Kept apart from [`check_row`](MemoryStore::check_row), so that it is not
-    /// crowded by all the rules there. Both are always inlined: each time a decision is copied, the
-    /// processor waits for its last byte to reach the cache.
-    #[inline(always)]
-    pub(crate) fn check_word(&self, hash: Hash, asked: &Asked<'_>, now: Time) -> Option<Decision> {
-        if !asked.limit.may_fit_one_word() {
-            return None;
-        }
-        let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check_word(&self.frame, asked, hash.mark_at(0), now)
-    }
-
-    /// A check of one limit whose state is a row; `None` if it takes
-    /// [more](MemoryStore::answer_one).
-    #[inline(always)]
-    pub(crate) fn check_row(&self, hash: Hash, asked: &Asked<'_>, now: Time) -> Option<Decision> {
-        let mut shard = self.shard(self.place(hash))?.lock();
-        shard.check_row(&self.frame, asked, hash.mark_at(0), now)
     }
 
     /// Any operation.
@@ -187,17 +162,6 @@ impl MemoryStore {
     #[inline]
     fn shard(&self, place: usize) -> Option<&Lock<Shard>> {
         self.shards.get(place).map(|line| &line.0)
-    }
-}
-
-/// What is asked by an operation that is a check of one limit and nothing more, and of whom.
-#[inline]
-fn plain_check<'o>(op: &'o Op<'_>) -> Option<(Asked<'o>, Subject<'o>)> {
-    match op.items {
-        [item] if op.act == Act::Check && op.id.is_none() => {
-            Some((Asked { limit: item.limit, number: None, cost: op.cost }, item.subject))
-        }
-        _ => None,
     }
 }
 

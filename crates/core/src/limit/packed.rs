@@ -3,7 +3,7 @@
 use super::Limit;
 use crate::decision::Decision;
 use crate::operation::MAX_COST;
-use crate::rule::{Checked, Packed, Terms};
+use crate::rule::{Checked, Terms};
 use crate::time::Time;
 
 impl Terms {
@@ -30,33 +30,31 @@ impl Limit {
         self.rule().terms()
     }
 
-    /// A check of this limit alone over a packed state: the shortest way to what
-    /// [`decide`](crate::decide) says. `None` if that has to be asked, as for states that cannot be
-    /// packed.
+    /// A check of this limit alone over the [words](Packed::words) of a state that was written under
+    /// its own [terms](Limit::terms): the shortest way to what [`decide`](crate::decide) says. `None`
+    /// if that has to be asked, as for states that cannot be packed.
     ///
     /// ```
-    /// use tollgate_core::{Limit, Packed, Time};
+    /// use tollgate_core::{Limit, Time};
     ///
     /// let limit: Limit = "gcra 1/s burst 1".parse()?;
-    /// let terms = limit.terms().unwrap();
-    /// let first = limit.check_packed(None, 1, Time::EPOCH).unwrap();
-    /// let kept = Packed::new(terms, first.words.unwrap());
-    /// let second = limit.check_packed(Some(kept), 1, Time::EPOCH).unwrap();
+    /// let first = limit.check_words(None, 1, Time::EPOCH).unwrap();
+    /// let second = limit.check_words(first.words, 1, Time::EPOCH).unwrap();
     /// assert!(first.decision.allowed && !second.decision.allowed);
     /// # Ok::<(), tollgate_core::LimitError>(())
     /// ```
     #[inline(always)]
     #[must_use]
-    pub fn check_packed(&self, kept: Option<Packed>, cost: u64, now: Time) -> Option<Checked> {
+    pub fn check_words(&self, kept: Option<[u64; 3]>, cost: u64, now: Time) -> Option<Checked> {
         if self.is_long_way(cost) {
             return None;
         }
-        self.rule().check_packed(kept, cost, now)
+        self.rule().check_words(kept, cost, now)
     }
 
-    /// The same check over a state in [one word](Packed::one_word), written under the limit's own
-    /// terms and counted from `origin`; zero for none. Answers the decision and the word it leaves.
-    /// `None` if [`check_packed`](Limit::check_packed) has to be asked.
+    /// The same check over a state in [one word](Packed::one_word), counted from `origin`; zero for
+    /// none. Answers the decision and the word it leaves. `None` if
+    /// [`check_words`](Limit::check_words) has to be asked.
     ///
     /// ```
     /// use tollgate_core::{Limit, Time};

@@ -18,7 +18,7 @@ const RESERVED: Span = Span::from_micros(3_600_000_000);
 const MOST_RESERVED: usize = 1024;
 
 /// The body if it still counts, and the instant at which the decision is made.
-#[inline]
+#[inline(always)]
 pub(crate) fn alive<R: Counting>(body: Option<&R::Body>, now: Time) -> (Option<&R::Body>, Time) {
     let body = body.filter(|body| now < R::resets(body));
     (body, body.map_or(now, |body| now.max(R::instant(body))))
@@ -44,7 +44,7 @@ pub(crate) fn answer<R: Counting>(
 }
 
 /// The numbers of a body that still counts, or of none, with so much `room` at the instant `at`.
-#[inline]
+#[inline(always)]
 pub(crate) fn answer_of<R: Counting>(
     rule: &R,
     body: Option<&R::Body>,

@@ -50,13 +50,16 @@ impl Drip {
 
 impl Leak {
     /// From one drop on, how long until so much has leaked.
+    #[inline]
     fn takes(self, units: u64) -> Span {
-        self.every.times(units.div_ceil(self.drip.max(1)))
+        let drops = if self.drip <= 1 { units } else { units.div_ceil(self.drip) };
+        self.every.times(drops)
     }
 }
 
 impl Body {
     /// The same bucket with the drops up to `now` fallen.
+    #[inline]
     fn sunk(&self, now: Time) -> Body {
         let drops = now.since(self.since).steps(self.leak.every);
         Body {
@@ -111,20 +114,24 @@ impl Counting for Drip {
         body.since
     }
 
+    #[inline]
     fn resets(body: &Body) -> Time {
         body.since.after(body.leak.takes(body.level))
     }
 
+    #[inline]
     fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
         self.size.checked_sub(body.sunk(now).level)
     }
 
+    #[inline]
     fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
         let body = body.sunk(now);
         let over = body.level.saturating_add(cost).saturating_sub(self.size);
         body.since.after(body.leak.takes(over))
     }
 
+    #[inline]
     fn take(
         &self,
         body: &mut Option<Body>,

@@ -141,7 +141,7 @@ impl Fading {
 
     /// What is left of a level after so many steps.
     fn after(&self, level: f64, steps: u64) -> f64 {
-        let level = level / power(self.decay, steps);
+        let level = if steps == 0 { level } else { level / power(self.decay, steps) };
         if level < self.floor { 0.0 } else { level }
     }
 
@@ -193,6 +193,12 @@ impl Pack for Fade {
         let Under::Fade(fading) = under else { return None };
         let level = Some(f64::from_bits(level)).filter(|level| level.is_finite())?;
         Some(Body { level, since: Time::at(since), gone: Time::at(gone), fading })
+    }
+
+    /// A sum of doubles depends on the order of its parts, so it is worked out anew.
+    #[inline]
+    fn room_left(&self, _: u64, _: u64, body: &Body, now: Time) -> Option<u64> {
+        self.headroom(body, now)
     }
 }
 

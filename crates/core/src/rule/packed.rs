@@ -42,6 +42,11 @@ pub(super) trait Pack: Counting {
     fn pack(body: &Self::Body) -> (Under, Words);
     /// The body again; `None` if it is of another rule.
     fn unpack(under: Under, words: Words) -> Option<Self::Body>;
+    /// What is left of so much room once `cost` was taken from it, which made the body what it is.
+    #[inline(always)]
+    fn room_left(&self, room: u64, cost: u64, _: &Self::Body, _: Time) -> Option<u64> {
+        room.checked_sub(cost)
+    }
 }
 
 /// Does the same with whichever rule it is, if its states can be packed.
@@ -191,12 +196,7 @@ impl Rule {
     }
 
     #[inline(always)]
-    pub(crate) fn check_packed(
-        &self,
-        kept: Option<Packed>,
-        cost: u64,
-        now: Time,
-    ) -> Option<Checked> {
+    pub(crate) fn check_words(&self, kept: Option<Words>, cost: u64, now: Time) -> Option<Checked> {
         each_packed!(self, rule => check(rule, kept, cost, now), others => None)
     }
 
@@ -218,20 +218,21 @@ impl Rule {
 }
 
 #[inline(always)]
-fn check<R: Pack>(rule: &R, kept: Option<Packed>, cost: u64, now: Time) -> Option<Checked> {
-    let mut body = kept.and_then(|kept| R::unpack(kept.terms.0, kept.words));
+fn check<R: Pack>(rule: &R, kept: Option<Words>, cost: u64, now: Time) -> Option<Checked> {
+    let mut body = kept.and_then(|kept| R::unpack(rule.terms(), kept));
     let (living, at) = alive::<R>(body.as_ref(), now);
     let room = living.map_or(Some(rule.capacity()), |body| rule.headroom(body, at));
-    if room.is_none_or(|room| cost > room) {
+    let Some(enough) = room.filter(|room| cost <= *room) else {
         let answer = answer_of(rule, living, now, at, room, cost);
         return Some(Checked { decision: Decision::of(false, answer), words: None });
-    }
+    };
     if living.is_none() {
         body = None;
     }
     rule.take(&mut body, at, cost, None).ok()?;
     let body = body?;
     let at = now.max(R::instant(&body));
-    let answer = answer_of(rule, Some(&body), now, at, rule.headroom(&body, at), cost);
+    let left = rule.room_left(enough, cost, &body, at);
+    let answer = answer_of(rule, Some(&body), now, at, left, cost);
     Some(Checked { decision: Decision::of(true, answer), words: Some(R::pack(&body).1) })
 }

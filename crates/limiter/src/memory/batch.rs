@@ -12,11 +12,12 @@ use tollgate_core::{
     decide,
 };
 
+use super::MemoryStore;
+use super::check::{Asked, Record, plain_check};
 use super::hash::Hash;
 use super::keys::WhenFull;
 use super::lock::{Guard, Lock};
-use super::shard::{Asked, Shard};
-use super::{MemoryStore, plain_check};
+use super::shard::Shard;
 
 /// How many operations are answered together.
 pub(crate) const BATCH: usize = 16;
@@ -143,7 +144,7 @@ impl MemoryStore {
             // Limits of one policy mostly count the same subject.
             let hash = match (last, held.found.last()) {
                 (Some(last), Some(found)) if last == (policy, subject) => found.hash,
-                _ => self.secret.hash_of_many(policy, subject),
+                _ => self.secret.hash(policy, subject),
             };
             last = Some((policy, subject));
             held.found.push(Found { hash, place: self.place(hash), guard: 0 });
@@ -205,7 +206,7 @@ impl MemoryStore {
             return None;
         }
         let (shard, hash) = held.shard(item)?;
-        shard.check_word(&self.frame, asked, hash.mark_at(0), now)
+        shard.word(hash.mark_at(0))?.check(asked, &self.frame, now)
     }
 
     #[inline(never)]
@@ -218,7 +219,8 @@ impl MemoryStore {
     ) -> Result<Decision, StoreError> {
         if let Some((asked, _)) = plain_check(op)
             && let Some((shard, hash)) = held.shard(items.first)
-            && let Some(decision) = shard.check_row(&self.frame, &asked, hash.mark_at(0), now)
+            && let Some(row) = shard.row(hash.mark_at(0))
+            && let Some(decision) = row.check(&asked, &self.frame, now)
         {
             return Ok(decision);
         }

@@ -1,0 +1,175 @@
+//! A check of one limit of one key, which is nearly all that is ever asked: the short way.
+//!
+//! A key that is known is checked in its record, under the lock of its shard. One that this thread
+//! has seen denied, and whose shard has not changed since, needs not even the lock: whoever hammers
+//! on a limit from many threads only reads, and is in nobody's way.
+
+use std::num::NonZeroU32;
+
+use tollgate_core::{Act, Decision, Limit, Name, Op, Subject, Time};
+
+use super::MemoryStore;
+use super::lock::Guard;
+use super::recent::{Memo, Seen, recall, remember, seen};
+use super::record::{Frame, Row, Word, parts_of_row, parts_of_word, with_row, with_word};
+use super::shard::Shard;
+
+/// What is asked of one limit.
+pub(crate) struct Asked<'a> {
+    pub(crate) limit: &'a Limit,
+    /// The number of its terms, if that is known already.
+    pub(crate) number: Option<NonZeroU32>,
+    pub(crate) cost: u64,
+}
+
+/// What is asked by an operation that is a check of one limit and nothing more, and of whom.
+#[inline]
+pub(super) fn plain_check<'o>(op: &'o Op<'_>) -> Option<(Asked<'o>, Subject<'o>)> {
+    match op.items {
+        [item] if op.act == Act::Check && op.id.is_none() => {
+            Some((Asked { limit: item.limit, number: None, cost: op.cost }, item.subject))
+        }
+        _ => None,
+    }
+}
+
+impl Asked<'_> {
+    /// Whether the terms of this number are those of the limit.
+    #[inline(always)]
+    fn is_under(&self, number: u32, frame: &Frame) -> bool {
+        match self.number {
+            Some(own) => own.get() == number,
+            None => frame.terms.get(number).is_some_and(|terms| terms.are_of(self.limit)),
+        }
+    }
+}
+
+/// A record that can be checked where it lies.
+///
+/// All of this is always inlined: each time a decision is copied, the processor waits for its last
+/// byte to reach the cache.
+pub(super) trait Record: Copy {
+    /// The record with this mark.
+    fn find(shard: &mut Shard, mark: u64) -> Option<&mut Self>;
+    /// What is remembered of it.
+    fn seen(memo: &mut Memo) -> &mut Seen<Self>;
+    /// Checks a state under the limit's own terms; `None` if it takes more.
+    fn check(&mut self, asked: &Asked<'_>, frame: &Frame, now: Time) -> Option<Decision>;
+}
+
+impl Record for Word {
+    #[inline(always)]
+    fn find(shard: &mut Shard, mark: u64) -> Option<&mut Word> {
+        shard.word(mark)
+    }
+
+    #[inline(always)]
+    fn seen(memo: &mut Memo) -> &mut Seen<Word> {
+        &mut memo.word
+    }
+
+    #[inline(always)]
+    fn check(&mut self, asked: &Asked<'_>, frame: &Frame, now: Time) -> Option<Decision> {
+        let (number, word) = parts_of_word(*self);
+        if !asked.is_under(number, frame) {
+            return None;
+        }
+        let (decision, word) = asked.limit.check_word(word, frame.origin, asked.cost, now)?;
+        *self = with_word(*self, word);
+        Some(decision)
+    }
+}
+
+impl Record for Row {
+    #[inline(always)]
+    fn find(shard: &mut Shard, mark: u64) -> Option<&mut Row> {
+        shard.row(mark)
+    }
+
+    #[inline(always)]
+    fn seen(memo: &mut Memo) -> &mut Seen<Row> {
+        &mut memo.row
+    }
+
+    #[inline(always)]
+    fn check(&mut self, asked: &Asked<'_>, frame: &Frame, now: Time) -> Option<Decision> {
+        let (number, words) = parts_of_row(*self);
+        if !asked.is_under(number, frame) {
+            return None;
+        }
+        let checked = asked.limit.check_words(Some(words), asked.cost, now)?;
+        if let Some(words) = checked.words {
+            *self = with_row(*self, words);
+        }
+        Some(checked.decision)
+    }
+}
+
+impl MemoryStore {
+    /// A check of a key whose state is one word, which is the shortest way there is; `None` if it
+    /// takes more. Kept apart from [`check_row`](MemoryStore::check_row), so that it is not crowded
+    /// by all the rules there.
+    #[inline(always)]
+    pub(crate) fn check_word(
+        &self,
+        policy: &Name,
+        subject: Subject<'_>,
+        asked: &Asked<'_>,
+        now: Time,
+    ) -> Option<Decision> {
+        if !asked.limit.may_fit_one_word() {
+            return None;
+        }
+        self.check_kept::<Word>(policy, subject, asked, now)
+    }
+
+    /// A check of a key whose state is three words; `None` if it takes
+    /// [more](MemoryStore::answer_one).
+    #[inline(always)]
+    pub(crate) fn check_row(
+        &self,
+        policy: &Name,
+        subject: Subject<'_>,
+        asked: &Asked<'_>,
+        now: Time,
+    ) -> Option<Decision> {
+        self.check_kept::<Row>(policy, subject, asked, now)
+    }
+
+    /// Checks a record: as it was seen, if that says no and nothing has changed since; else as it
+    /// is.
+    #[inline(always)]
+    fn check_kept<R: Record>(
+        &self,
+        policy: &Name,
+        subject: Subject<'_>,
+        asked: &Asked<'_>,
+        now: Time,
+    ) -> Option<Decision> {
+        let key = subject.key.as_bytes();
+        let (hash, seen_at) = recall::<R>(self.secret.salt(policy, subject), key);
+        let lock = self.shard(self.place(hash))?;
+        let mut held: Option<Guard<'_, Shard>> = None;
+        let mut record = if seen_at == lock.changes() {
+            seen::<R>(key)
+        } else {
+            *R::find(held.insert(lock.lock()), hash.mark_at(0))?
+        };
+        loop {
+            let decision = record.check(asked, &self.frame, now)?;
+            match &mut held {
+                None if decision.allowed => {
+                    record = *R::find(held.insert(lock.lock()), hash.mark_at(0))?;
+                    continue;
+                }
+                None => {}
+                Some(shard) if decision.allowed => *R::find(shard, hash.mark_at(0))? = record,
+                Some(_) => {
+                    let changes = lock.unlock_unchanged(held?);
+                    remember(key, Seen { record, changes });
+                }
+            }
+            return Some(decision);
+        }
+    }
+}

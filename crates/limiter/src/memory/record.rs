@@ -1,0 +1,112 @@
+//! A state as the record of a table: in as few words as it takes, with the number of its terms above.
+
+use tollgate_core::{Packed, Span, State, Time};
+
+use super::terms::TermsList;
+
+/// What all shards of a store read their states by.
+pub(super) struct Frame {
+    pub(super) terms: TermsList,
+    /// Where states of one word count from.
+    pub(super) origin: Time,
+    /// How long a state is kept past its reset.
+    pub(super) slack: Span,
+}
+
+/// The record of a state of one word: its mark, and the word with the number of terms above.
+pub(super) type Word = [u64; 2];
+/// The record of a state of three words: its mark, and the words with the number above the last two.
+pub(super) type Row = [u64; 4];
+
+/// A state in as few words as it takes.
+pub(super) enum Kept {
+    Word(u64),
+    Row([u64; 3]),
+    Whole(State),
+}
+
+/// Where the state of one word ends and its number of terms begins.
+const WORD_BITS: u32 = Packed::ONE_WORD_BITS;
+/// The same in the last two words of a row; each has one half of the number.
+const ROW_BITS: u32 = Packed::WORD_BITS;
+const HALF_NUMBER: u32 = u64::BITS - ROW_BITS;
+
+#[inline]
+fn low(word: u64, bits: u32) -> u64 {
+    word & (1_u64 << bits).wrapping_sub(1)
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "what is above the state is at most 11 bits")]
+fn above(word: u64, bits: u32) -> u32 {
+    (word >> bits) as u32
+}
+
+/// What is above the old word, above another.
+#[inline]
+fn keeping(old: u64, bits: u32, word: u64) -> u64 {
+    old >> bits << bits | word
+}
+
+#[inline]
+fn beside(number: u32, bits: u32, word: u64) -> u64 {
+    u64::from(number) << bits | word
+}
+
+/// The number of terms in the record of a state of one word, and the word.
+#[inline]
+pub(super) fn parts_of_word([_, word]: Word) -> (u32, u64) {
+    (above(word, WORD_BITS), low(word, WORD_BITS))
+}
+
+/// The record with another state of one word under the same terms.
+#[inline]
+pub(super) fn with_word([mark, old]: Word, word: u64) -> Word {
+    [mark, keeping(old, WORD_BITS, word)]
+}
+
+/// The number of terms in the record of a state of three words, and the words.
+#[inline]
+pub(super) fn parts_of_row([_, a, b, c]: Row) -> (u32, [u64; 3]) {
+    let number = above(c, ROW_BITS) << HALF_NUMBER | above(b, ROW_BITS);
+    (number, [a, low(b, ROW_BITS), low(c, ROW_BITS)])
+}
+
+/// The record with another state of three words under the same terms.
+#[inline]
+pub(super) fn with_row([mark, _, b_old, c_old]: Row, [a, b, c]: [u64; 3]) -> Row {
+    [mark, a, keeping(b_old, ROW_BITS, b), keeping(c_old, ROW_BITS, c)]
+}
+
+impl Frame {
+    /// What had reset by then is dropped when it is met.
+    pub(super) fn horizon(&self, now: Time) -> Time {
+        let micros = now.as_micros().saturating_sub(self.slack.as_micros());
+        Time::from_micros(micros).unwrap_or(now)
+    }
+
+    pub(super) fn open_word(&self, record: Word) -> Option<Packed> {
+        let (number, word) = parts_of_word(record);
+        Packed::from_one_word(*self.terms.get(number)?, self.origin, word)
+    }
+
+    pub(super) fn open_row(&self, row: Row) -> Option<Packed> {
+        let (number, words) = parts_of_row(row);
+        Some(Packed::new(*self.terms.get(number)?, words))
+    }
+
+    fn row(number: u32, [a, b, c]: [u64; 3]) -> [u64; 3] {
+        let half = low(u64::from(number), HALF_NUMBER);
+        [a, half << ROW_BITS | b, beside(number >> HALF_NUMBER, ROW_BITS, c)]
+    }
+
+    pub(super) fn fold(&self, state: State) -> Kept {
+        let Some(packed) = state.packed() else { return Kept::Whole(state) };
+        let Some(number) = self.terms.number(&packed.terms()) else { return Kept::Whole(state) };
+        let short = packed.one_word(self.origin).filter(|_| number >> (u64::BITS - WORD_BITS) == 0);
+        match short {
+            Some(word) => Kept::Word(beside(number, WORD_BITS, word)),
+            None => Kept::Row(Frame::row(number, packed.words())),
+        }
+    }
+}
