@@ -3,6 +3,8 @@
 //! Results go to standard output, everything else to standard error. Exit codes: 0 fine; 1 the
 //! answer is no; 2 could not run.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod explain;
 mod simulate;

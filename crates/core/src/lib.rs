@@ -37,6 +37,7 @@
 //! |---|---|
 //! | `contract` | the module `contract`: the laws as a test suite that any [`Store`] can run |
 
+#![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod act;

@@ -1,22 +1,17 @@
 //! Several operations at once, over any number of limits and subjects.
 //!
-//! All shards that are needed are locked first, so that no two callers wait for each other: as they
-//! come if nobody has any of them, else in their order. Then all places are read, so that the processor
-//! fetches them at the same time; and only then is one decided after the other.
-
-use std::hint::black_box;
+//! All shards that are needed are locked first; then one operation is decided after the other.
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Act, Decision, Item, Key, Limit, Name, Op, Outcome, Span, State, StoreError, Subject, Time,
-    decide,
+    Act, Decision, Item, Key, Name, Op, Outcome, Span, State, StoreError, Subject, Time, decide,
 };
 
 use super::MemoryStore;
 use super::check::{Asked, Record, plain_check};
-use super::hash::Hash;
+use super::held::Held;
 use super::keys::WhenFull;
-use super::lock::{Guard, Lock};
+use super::lock::Lock;
 use super::shard::Shard;
 
 /// How many operations are answered together.
@@ -27,25 +22,6 @@ const LOOKED_THROUGH: usize = 2048;
 /// How long someone who was turned away by a full store is told to wait.
 const WAIT_WHEN_FULL: Span = Span::from_micros(1_000_000);
 
-/// One for each item of a batch.
-type Each<T> = SmallVec<[T; BATCH]>;
-
-/// The shards of all items of a batch, locked, and where each item is.
-#[derive(Default)]
-struct Held<'a> {
-    found: Each<Found>,
-    guards: Each<Guard<'a, Shard>>,
-}
-
-/// Where an item is.
-struct Found {
-    hash: Hash,
-    /// The place of its shard.
-    place: usize,
-    /// Which of the guards has it.
-    guard: usize,
-}
-
 /// The items of one operation of a batch: from the first of them on, so many.
 #[derive(Clone, Copy)]
 struct Items {
@@ -54,22 +30,6 @@ struct Items {
 }
 
 impl Held<'_> {
-    #[inline]
-    fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)> {
-        let found = self.found.get(item)?;
-        Some((self.guards.get_mut(found.guard)?, found.hash))
-    }
-
-    /// Reads the places of all items, so that the processor fetches them at the same time.
-    #[inline]
-    fn touch_all<'l>(&mut self, limits: impl Iterator<Item = &'l Limit>) {
-        let mut sum = 0;
-        for (item, limit) in limits.enumerate() {
-            sum |= self.shard(item).map_or(0, |(shard, hash)| shard.touch(limit, hash.mark_at(0)));
-        }
-        black_box(sum);
-    }
-
     /// The shard and the mark of each item of an operation, in their order.
     fn each(&mut self, items: Items, mut visit: impl FnMut(&mut Shard, u64)) {
         for position in 0..items.count {
@@ -90,9 +50,7 @@ impl MemoryStore {
         mut tell: impl FnMut(usize, Result<Decision, StoreError>),
     ) {
         let items = || ops.iter().flat_map(|op| op.items.iter().map(move |item| (op, item)));
-        let mut held = Held::default();
-        self.lock_all(items().map(|(op, item)| (op.policy, item.subject)), &mut held);
-        held.touch_all(items().map(|(_, item)| item.limit));
+        let mut held = self.lock_all(items().map(|(op, item)| (op.policy, item.subject)));
         let mut first = 0_usize;
         for (number, op) in ops.iter().enumerate() {
             let items = Items { first, count: op.items.len() };
@@ -116,9 +74,7 @@ impl MemoryStore {
         now: Time,
         mut tell: impl FnMut(Result<Decision, StoreError>),
     ) {
-        let mut held = Held::default();
-        self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))), &mut held);
-        held.touch_all(keys.iter().map(|_| asked.limit));
+        let mut held = self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))));
         for (first, key) in keys.iter().enumerate() {
             match self.check_held(asked, first, &mut held, now) {
                 Some(decision) => tell(Ok(decision)),
@@ -129,67 +85,6 @@ impl MemoryStore {
                     tell(self.answer_held(&op, Items { first, count: 1 }, &mut held, now));
                 }
             }
-        }
-    }
-
-    /// Finds and locks the shards of all subjects.
-    #[inline]
-    fn lock_all<'a, 's>(
-        &'a self,
-        subjects: impl Iterator<Item = (&'s Name, Subject<'s>)>,
-        held: &mut Held<'a>,
-    ) {
-        let mut last = None;
-        for (policy, subject) in subjects {
-            // Limits of one policy mostly count the same subject.
-            let hash = match (last, held.found.last()) {
-                (Some(last), Some(found)) if last == (policy, subject) => found.hash,
-                _ => self.secret.hash(policy, subject),
-            };
-            last = Some((policy, subject));
-            held.found.push(Found { hash, place: self.place(hash), guard: 0 });
-        }
-        self.look_at_all(&held.found);
-        if !self.lock_as_they_come(held) {
-            self.lock_in_order(held);
-        }
-    }
-
-    /// Has the processor fetch all the locks at the same time.
-    fn look_at_all(&self, found: &[Found]) {
-        let taken = |found: &Found| self.shard(found.place).is_some_and(Lock::is_taken);
-        black_box(found.iter().fold(false, |any, found| any | taken(found)));
-    }
-
-    /// Nearly always nobody has any of them, and those that are the same follow each other.
-    fn lock_as_they_come<'a>(&'a self, held: &mut Held<'a>) -> bool {
-        let mut last = None;
-        for found in &mut held.found {
-            if last != Some(found.place) {
-                let Some(guard) = self.shard(found.place).and_then(Lock::try_lock) else {
-                    held.guards.clear();
-                    return false;
-                };
-                held.guards.push(guard);
-                last = Some(found.place);
-            }
-            found.guard = held.guards.len().saturating_sub(1);
-        }
-        true
-    }
-
-    /// In their order, so that no two callers wait for each other.
-    #[cold]
-    fn lock_in_order<'a>(&'a self, held: &mut Held<'a>) {
-        let mut order: Each<&mut Found> = held.found.iter_mut().collect();
-        order.sort_unstable_by_key(|found| found.place);
-        let mut last = None;
-        for found in order {
-            if last != Some(found.place) {
-                held.guards.extend(self.shard(found.place).map(Lock::lock));
-                last = Some(found.place);
-            }
-            found.guard = held.guards.len().saturating_sub(1);
         }
     }
 
@@ -227,7 +122,7 @@ impl MemoryStore {
         let Some(scope) = op.scope() else {
             return self.decide_held(op, items, held, true, now).map(|outcome| outcome.decision);
         };
-        let first = held.found.get(items.first).map(|found| found.hash);
+        let first = held.hash(items.first);
         let mut ids = self.ids.of(first, now);
         if let Some(given) = ids.given(&scope, op, now) {
             return Ok(given);
@@ -327,8 +222,8 @@ impl MemoryStore {
             return;
         }
         let mut look = Look { freed: 0, looked: 0, first: Some(Time::MAX) };
-        for guard in &mut held.guards {
-            look.at(guard, self, now);
+        for shard in held.shards() {
+            look.at(shard, self, now);
         }
         let start = self.keys.next_shard();
         for place in (0..self.shards.len()).map(|next| start.wrapping_add(next)) {
@@ -338,7 +233,7 @@ impl MemoryStore {
                 look.first = None;
                 break;
             }
-            if held.found.iter().any(|found| found.place == place) {
+            if held.has(place) {
                 continue;
             }
             // One that someone else has is left alone: they may be waiting for ours.

@@ -87,7 +87,94 @@ impl<T> Lock<T> {
     }
 }
 
+/// What it is made of.
+#[cfg(not(all(test, loom)))]
 mod parts {
     pub(super) use spin::mutex::{SpinMutex, SpinMutexGuard};
     pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}
+
+/// The same in a form that tries out every order of events.
+#[cfg(all(test, loom))]
+mod parts {
+    pub(super) use loom::sync::MutexGuard as SpinMutexGuard;
+    pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
+
+    pub(super) struct SpinMutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> SpinMutex<T> {
+        pub(super) fn new(value: T) -> SpinMutex<T> {
+            SpinMutex(loom::sync::Mutex::new(value))
+        }
+
+        /// Waits instead of failing: how long someone spins makes no difference to what is true.
+        pub(super) fn try_lock(&self) -> Option<SpinMutexGuard<'_, T>> {
+            self.0.lock().ok()
+        }
+
+        pub(super) fn is_locked(&self) -> bool {
+            false
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicBool, Ordering};
+    use loom::thread;
+
+    use super::Lock;
+
+    /// The value, and how often it may have changed by then.
+    fn look(lock: &Lock<u32>) -> (u32, u64) {
+        let guard = lock.lock();
+        let value = *guard;
+        (value, lock.unlock_unchanged(guard))
+    }
+
+    #[test]
+    fn whoever_knows_of_a_change_finds_it_counted() {
+        loom::model(|| {
+            let shared = Arc::new((Lock::new(0), AtomicBool::new(false)));
+            let (_, seen) = look(&shared.0);
+            let threads = [true, false].map(|changes| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let (lock, done) = &*shared;
+                    if changes {
+                        *lock.lock() = 1;
+                        done.store(true, Ordering::Release);
+                    } else {
+                        look(lock);
+                    }
+                })
+            });
+            let (lock, done) = &*shared;
+            let changed = done.load(Ordering::Acquire);
+            assert!(!changed || lock.changes() != seen);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_ne!(lock.changes(), seen);
+        });
+    }
+
+    #[test]
+    fn the_same_count_is_the_same_value() {
+        loom::model(|| {
+            let lock = Arc::new(Lock::new(0));
+            let threads = [1, 2].map(|value| {
+                let lock = lock.clone();
+                thread::spawn(move || {
+                    *lock.lock() = value;
+                    look(&lock)
+                })
+            });
+            let mut seen = vec![look(&lock), look(&lock)];
+            seen.extend(threads.into_iter().map(|thread| thread.join().unwrap()));
+            seen.push(look(&lock));
+            for (value, changes) in &seen {
+                assert!(seen.iter().all(|(other, at)| at != changes || other == value));
+            }
+        });
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use tollgate_core::{Limit, State, Time};
+use tollgate_core::{State, Time};
 
 use super::record::{Frame, Kept, Row, Word};
 use super::table::Table;
@@ -49,12 +49,12 @@ impl Shard {
         self.rows.as_mut()?.find(mark)
     }
 
-    /// Reads where the state would be, so that it is near when it is wanted.
+    /// Has the processor fetch where a state would be.
     #[inline]
-    pub(super) fn touch(&self, limit: &Limit, mark: u64) -> u64 {
-        match &self.rows {
-            Some(rows) if !limit.may_fit_one_word() => rows.touch(mark),
-            _ => self.words.touch(mark),
+    pub(super) fn prefetch(&self, mark: u64) {
+        self.words.prefetch(mark);
+        if let Some(rows) = &self.rows {
+            rows.prefetch(mark);
         }
     }
 

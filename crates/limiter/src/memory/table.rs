@@ -1,6 +1,7 @@
 //! A table of records of `W` words under one lock: open addressing, nothing but the records.
 
 use super::hash::place_in;
+use super::prefetch::prefetch;
 
 /// At most this many records in every eight places: beyond it, searches become long.
 const MOST_IN_EIGHT: usize = 6;
@@ -54,8 +55,13 @@ impl<const W: usize, const N: usize> Table<W, N> {
     }
 
     #[inline]
+    fn home_line(&self, mark: u64) -> usize {
+        place_in(self.lines.len(), mark)
+    }
+
+    #[inline]
     fn home(&self, mark: u64) -> usize {
-        place_in(self.lines.len(), mark).wrapping_mul(N)
+        self.home_line(mark).wrapping_mul(N)
     }
 
     #[inline]
@@ -63,17 +69,25 @@ impl<const W: usize, const N: usize> Table<W, N> {
         place.wrapping_add(1) & self.places().wrapping_sub(1)
     }
 
-    /// Reads where the record would be, so that it is near when it is wanted.
+    /// Has the processor fetch where the record would be.
     #[inline]
-    pub(super) fn touch(&self, mark: u64) -> u64 {
-        self.at(self.home(mark)).map_or(0, |record| record[0])
+    pub(super) fn prefetch(&self, mark: u64) {
+        if let Some(line) = self.lines.get(self.home_line(mark)) {
+            prefetch(line);
+        }
     }
 
     /// The record with this mark. Nearly always it is in its home line.
     #[inline(always)]
     pub(super) fn find(&mut self, mark: u64) -> Option<&mut [u64; W]> {
-        let home = place_in(self.lines.len(), mark);
-        let near = self.lines.get(home)?.0.iter().position(|record| record[0] == mark);
+        let home = self.home_line(mark);
+        // All of them are looked at: which it is cannot be foreseen, and a wrong guess costs more.
+        let mut near = None;
+        for (place, record) in self.lines.get(home)?.0.iter().enumerate() {
+            if record[0] == mark {
+                near = Some(place);
+            }
+        }
         match near {
             Some(place) => self.lines.get_mut(home)?.0.get_mut(place),
             None => self.find_far(mark),
