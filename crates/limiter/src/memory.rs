@@ -2,9 +2,9 @@
 //!
 //! Keys are spread over shards by a hash that is keyed with a secret, and a shard is ordinary code
 //! under a lock. A check of one limit whose key is known locks its shard, changes a word or three,
-//! and unlocks it. Everything else, of any number of limits, subjects and operations, locks the
-//! shards of all subjects in their order, lends their states to the core's `decide`, and puts them
-//! back.
+//! and unlocks it; if it is denied again and again, it does not even lock. Everything else, of any
+//! number of limits, subjects and operations, locks the shards of all subjects, lends their states to
+//! the core's `decide`, and puts them back.
 
 mod batch;
 mod builder;
@@ -84,6 +84,8 @@ pub struct MemoryStore {
 /// A shard with a cache line of its own, and no more: what is needed of all shards stays near.
 #[repr(align(64))]
 struct Line(Lock<Shard>);
+
+const _: () = assert!(size_of::<Line>() == 64, "one cache line");
 
 /// How full a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -161,7 +161,9 @@ impl MemoryStore {
         self.keys.remove(added.saturating_add(after).saturating_sub(before));
         self.put_all(states, items, held, now);
         if after < before {
-            held.each(items, |shard, _| self.keys.remove(shard.sweep_few(&self.frame, now)));
+            held.each(items, |shard, mark| {
+                self.keys.remove(shard.sweep_few(&self.frame, mark, now));
+            });
         }
         outcome
     }

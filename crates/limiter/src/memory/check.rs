@@ -155,6 +155,7 @@ impl MemoryStore {
         } else {
             *R::find(held.insert(lock.lock()), hash.mark_at(0))?
         };
+        // At most twice: what was seen only ever says no, and what may pass is asked under the lock.
         loop {
             let decision = record.check(asked, &self.frame, now)?;
             match &mut held {

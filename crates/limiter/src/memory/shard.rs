@@ -8,7 +8,7 @@ use tollgate_core::{State, Time};
 use super::record::{Frame, Kept, Row, Word};
 use super::table::Table;
 
-/// How many places of each table every new key sweeps. More than one, so that the dead are fewer
+/// How many places of each table every new key sweeps, beside its own. More than one, so that the dead are fewer
 /// than the living however fast keys come and go.
 const SWEPT_PER_KEY: usize = 4;
 /// As few states as this are not worth sweeping.
@@ -16,14 +16,17 @@ const FEW: usize = 64;
 
 /// A state is in exactly one of the three.
 ///
-/// Together with its lock it fills one cache line, and the shortest states are at hand; the others
-/// are a step further away, and take no room where there are none.
+/// Together with its lock it fills one cache line, so that finding a state takes two: this, and the
+/// one it is in.
 #[derive(Default)]
 pub(super) struct Shard {
     /// States of one word.
     words: Table<2, 4>,
     /// States of three words.
-    rows: Option<Box<Table<4, 2>>>,
+    rows: Table<4, 2>,
+    /// How many there are of each.
+    words_used: u32,
+    rows_used: u32,
     /// What takes more: slots, leases, open reservations, and terms that have no number.
     whole: Option<Box<Whole>>,
 }
@@ -46,24 +49,22 @@ impl Shard {
     /// The record of a state of three words.
     #[inline(always)]
     pub(super) fn row(&mut self, mark: u64) -> Option<&mut Row> {
-        self.rows.as_mut()?.find(mark)
+        self.rows.find(mark)
     }
 
     /// Has the processor fetch where a state would be.
     #[inline]
     pub(super) fn prefetch(&self, mark: u64) {
         self.words.prefetch(mark);
-        if let Some(rows) = &self.rows {
-            rows.prefetch(mark);
-        }
+        self.rows.prefetch(mark);
     }
 
     /// Takes the state out, to be put back by [`put`](Shard::put) whatever happens.
     pub(super) fn lend(&mut self, frame: &Frame, mark: u64) -> Option<State> {
-        if let Some(record) = self.words.remove(mark) {
+        if let Some(record) = self.words.remove(&mut self.words_used, mark) {
             return frame.open_word(record).map(State::from);
         }
-        if let Some(row) = self.rows.as_mut().and_then(|rows| rows.remove(mark)) {
+        if let Some(row) = self.rows.remove(&mut self.rows_used, mark) {
             return frame.open_row(row).map(State::from);
         }
         self.whole.as_mut()?.states.remove(&mark)
@@ -74,51 +75,49 @@ impl Shard {
     pub(super) fn put(&mut self, frame: &Frame, mark: u64, state: State, now: Time) -> usize {
         let horizon = frame.horizon(now);
         match frame.fold(state) {
-            Kept::Word(word) => self.words.insert([mark, word], words_after(frame, horizon)),
+            Kept::Word(word) => {
+                let keep = words_after(frame, horizon);
+                self.words.insert(&mut self.words_used, [mark, word], keep)
+            }
             Kept::Row([a, b, c]) => {
-                let rows = self.rows.get_or_insert_default();
-                rows.insert([mark, a, b, c], rows_after(frame, horizon))
+                let keep = rows_after(frame, horizon);
+                self.rows.insert(&mut self.rows_used, [mark, a, b, c], keep)
             }
             Kept::Whole(state) => self.whole.get_or_insert_default().insert(mark, state, horizon),
         }
     }
 
-    /// Drops what has reset among the next few states, as is done for every new key. Answers how
-    /// many.
-    pub(super) fn sweep_few(&mut self, frame: &Frame, now: Time) -> usize {
-        self.sweep(frame, SWEPT_PER_KEY, frame.horizon(now))
+    /// Drops what has reset among a few states beside that of a new key. Answers how many.
+    pub(super) fn sweep_few(&mut self, frame: &Frame, mark: u64, now: Time) -> usize {
+        self.sweep(frame, mark, SWEPT_PER_KEY, frame.horizon(now))
     }
 
-    fn sweep(&mut self, frame: &Frame, few: usize, horizon: Time) -> usize {
-        let words = self.words.sweep(few, words_after(frame, horizon));
-        let rows = self.rows.as_mut().map_or(0, |rows| rows.sweep(few, rows_after(frame, horizon)));
-        words.saturating_add(rows)
+    fn sweep(&mut self, frame: &Frame, mark: u64, few: usize, horizon: Time) -> usize {
+        let keep = words_after(frame, horizon);
+        let words = self.words.sweep(&mut self.words_used, mark, few, keep);
+        let keep = rows_after(frame, horizon);
+        words.saturating_add(self.rows.sweep(&mut self.rows_used, mark, few, keep))
     }
 
     /// Drops everything that has reset, without slack. Answers how many that were.
     pub(super) fn sweep_all(&mut self, frame: &Frame, now: Time) -> usize {
-        let places = self.words.places().max(self.rows.as_ref().map_or(0, |rows| rows.places()));
+        let places = self.words.places().max(self.rows.places());
         let whole = self.whole.as_mut().map_or(0, |whole| whole.sweep(now));
-        self.sweep(frame, places, now).saturating_add(whole)
+        self.sweep(frame, 0, places, now).saturating_add(whole)
     }
 
     /// The first instant when something will have reset; `None` if there is nothing.
     pub(super) fn first_expiry(&self, frame: &Frame) -> Option<Time> {
         let words = self.words.iter().filter_map(|record| frame.open_word(*record));
-        let rows = self.rows().filter_map(|row| frame.open_row(*row));
+        let rows = self.rows.iter().filter_map(|row| frame.open_row(*row));
         let packed = words.chain(rows).map(|state| state.expires());
         packed.chain(self.whole().map(|(_, state)| state.expires())).min()
     }
 
     /// How many states there are.
     pub(super) fn len(&self) -> usize {
-        let rows = self.rows.as_ref().map_or(0, |rows| rows.len());
-        let whole = self.whole.as_ref().map_or(0, |whole| whole.states.len());
-        self.words.len().saturating_add(rows).saturating_add(whole)
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().flat_map(|rows| rows.iter())
+        let packed = self.words_used.saturating_add(self.rows_used) as usize;
+        packed.saturating_add(self.whole.as_ref().map_or(0, |whole| whole.states.len()))
     }
 
     fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
@@ -128,7 +127,7 @@ impl Shard {
     /// All states with their marks.
     pub(super) fn states(&self, frame: &Frame) -> impl Iterator<Item = (u64, State)> {
         let words = self.words.iter().map(|record| (record[0], frame.open_word(*record)));
-        let rows = self.rows().map(|row| (row[0], frame.open_row(*row)));
+        let rows = self.rows.iter().map(|row| (row[0], frame.open_row(*row)));
         let packed = words.chain(rows).filter_map(|(mark, state)| Some((mark, state?.into())));
         packed.chain(self.whole().map(|(mark, state)| (*mark, state.clone())))
     }

@@ -13,7 +13,8 @@ const FEWEST: usize = 8;
 #[repr(align(64))]
 struct Line<const W: usize, const N: usize>([[u64; W]; N]);
 
-/// Records, each found by its mark, which is its first word. Zero is a free place.
+/// Records, each found by its mark, which is its first word. Zero is a free place. How many there are
+/// is counted by the owner, who has a better place for it: a shard must fit in one cache line.
 ///
 /// A mark is as good as random, so its low bits are its home: the first place of a line. A record
 /// lies there or in one of the places that follow without a gap, so that nearly every search ends
@@ -22,22 +23,15 @@ struct Line<const W: usize, const N: usize>([[u64; W]; N]);
 pub(super) struct Table<const W: usize, const N: usize> {
     /// A power of two of them, or none.
     lines: Box<[Line<W, N>]>,
-    used: u32,
-    /// Where the sweep goes on.
-    cursor: u32,
 }
 
 impl<const W: usize, const N: usize> Default for Table<W, N> {
     fn default() -> Table<W, N> {
-        Table { lines: Box::default(), used: 0, cursor: 0 }
+        Table { lines: Box::default() }
     }
 }
 
 impl<const W: usize, const N: usize> Table<W, N> {
-    pub(super) fn len(&self) -> usize {
-        self.used as usize
-    }
-
     /// How many places there are.
     #[inline]
     pub(super) fn places(&self) -> usize {
@@ -115,16 +109,22 @@ impl<const W: usize, const N: usize> Table<W, N> {
     /// should the table have to grow. Answers how many were not.
     pub(super) fn insert(
         &mut self,
+        used: &mut u32,
         record: [u64; W],
         keep: impl FnMut(&[u64; W]) -> bool,
     ) -> usize {
-        let dropped = if self.is_crowded() { self.rebuild(keep) } else { 0 };
+        let before = *used;
+        if self.is_crowded(before) {
+            *used = self.rebuild(keep);
+        }
+        let dropped = before.saturating_sub(*used) as usize;
         self.settle(record);
+        *used = used.saturating_add(1);
         dropped
     }
 
-    fn is_crowded(&self) -> bool {
-        self.len().saturating_add(1) > self.places() / 8 * MOST_IN_EIGHT
+    fn is_crowded(&self, used: u32) -> bool {
+        used as usize >= self.places() / 8 * MOST_IN_EIGHT
     }
 
     fn settle(&mut self, record: [u64; W]) {
@@ -132,34 +132,33 @@ impl<const W: usize, const N: usize> Table<W, N> {
         while let Some(there) = self.at_mut(place) {
             if there[0] == 0 {
                 *there = record;
-                self.used = self.used.saturating_add(1);
                 return;
             }
             place = self.after(place);
         }
     }
 
-    /// Lays the records that are still needed out anew, with room for as many again.
-    fn rebuild(&mut self, mut keep: impl FnMut(&[u64; W]) -> bool) -> usize {
-        let before = self.len();
+    /// Lays the records that are still needed out anew, with room for as many again. Answers how many
+    /// they are.
+    fn rebuild(&mut self, mut keep: impl FnMut(&[u64; W]) -> bool) -> u32 {
         let old = std::mem::take(self);
         let kept: Vec<[u64; W]> = old.iter().filter(|record| keep(record)).copied().collect();
         drop(old);
         let places = kept.len().saturating_mul(2).next_power_of_two().max(FEWEST);
         self.lines = vec![Line([[0; W]; N]); places / N].into();
         kept.iter().for_each(|record| self.settle(*record));
-        before.saturating_sub(kept.len())
+        u32::try_from(kept.len()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn remove(&mut self, mark: u64) -> Option<[u64; W]> {
+    pub(super) fn remove(&mut self, used: &mut u32, mark: u64) -> Option<[u64; W]> {
         let place = self.place_of(mark)?;
         let record = self.at(place).copied();
-        self.vacate(place);
+        self.vacate(used, place);
         record
     }
 
     /// Frees a place, and moves up what would no longer be found behind the gap.
-    fn vacate(&mut self, place: usize) {
+    fn vacate(&mut self, used: &mut u32, place: usize) {
         let (mut gap, mut next) = (place, self.after(place));
         while let Some(record) = self.at(next).copied().filter(|record| record[0] != 0) {
             let from_home = self.distance(self.home(record[0]), next);
@@ -170,7 +169,7 @@ impl<const W: usize, const N: usize> Table<W, N> {
             next = self.after(next);
         }
         self.put(gap, [0; W]);
-        self.used = self.used.saturating_sub(1);
+        *used = used.saturating_sub(1);
     }
 
     fn put(&mut self, place: usize, record: [u64; W]) {
@@ -184,10 +183,17 @@ impl<const W: usize, const N: usize> Table<W, N> {
         to.wrapping_sub(from) & self.places().wrapping_sub(1)
     }
 
-    /// Looks at the next few places and frees those that are no longer needed. Answers how many.
-    pub(super) fn sweep(&mut self, few: usize, mut keep: impl FnMut(&[u64; W]) -> bool) -> usize {
-        let before = self.len();
-        let mut place = self.cursor as usize;
+    /// Looks at a few places from the home of a mark on, and frees those that are no longer needed.
+    /// Answers how many.
+    pub(super) fn sweep(
+        &mut self,
+        used: &mut u32,
+        mark: u64,
+        few: usize,
+        mut keep: impl FnMut(&[u64; W]) -> bool,
+    ) -> usize {
+        let before = *used;
+        let mut place = self.home(mark);
         let mut looked = 0;
         while looked < few.min(self.places()) {
             let needed = |record: &[u64; W]| record[0] == 0 || keep(record);
@@ -196,11 +202,10 @@ impl<const W: usize, const N: usize> Table<W, N> {
                 looked = looked.saturating_add(1);
             } else {
                 // What moves up into the gap is looked at next.
-                self.vacate(place);
+                self.vacate(used, place);
             }
         }
-        self.cursor = u32::try_from(place).unwrap_or(0);
-        before.saturating_sub(self.len())
+        before.saturating_sub(*used) as usize
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u64; W]> {
@@ -223,7 +228,7 @@ mod tests {
     enum Step {
         Insert(u64, u64),
         Remove(u64),
-        Sweep(usize, u64),
+        Sweep(u64, usize, u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -231,12 +236,13 @@ mod tests {
         prop_oneof![
             5 => (mark(), 0_u64..100).prop_map(|(mark, value)| Step::Insert(mark, value)),
             3 => mark().prop_map(Step::Remove),
-            1 => (0_usize..200, 0_u64..100).prop_map(|(few, least)| Step::Sweep(few, least)),
+            1 => (mark(), 0_usize..200, 0_u64..100)
+                .prop_map(|(mark, few, least)| Step::Sweep(mark, few, least)),
         ]
     }
 
     fn hold<const W: usize, const N: usize>(steps: &[Step]) -> Result<(), TestCaseError> {
-        let (mut table, mut model) = (Table::<W, N>::default(), BTreeMap::new());
+        let (mut table, mut used, mut model) = (Table::<W, N>::default(), 0, BTreeMap::new());
         let record = |mark: u64, value: u64| {
             let mut record = [value; W];
             record[0] = mark;
@@ -245,24 +251,26 @@ mod tests {
         for step in steps {
             match step {
                 Step::Insert(mark, value) => {
-                    table.remove(*mark);
-                    table.insert(record(*mark, *value), |_| true);
+                    table.remove(&mut used, *mark);
+                    table.insert(&mut used, record(*mark, *value), |_| true);
                     model.insert(*mark, *value);
                 }
                 Step::Remove(mark) => {
-                    prop_assert_eq!(table.remove(*mark).map(|r| r[W - 1]), model.remove(mark));
+                    let removed = table.remove(&mut used, *mark);
+                    prop_assert_eq!(removed.map(|record| record[W - 1]), model.remove(mark));
                 }
-                Step::Sweep(few, least) => {
-                    let before = table.len();
-                    let swept = table.sweep(*few, |record| record[W - 1] >= *least);
+                Step::Sweep(mark, few, least) => {
+                    let before = used as usize;
+                    let keep = |record: &[u64; W]| record[W - 1] >= *least;
+                    let swept = table.sweep(&mut used, *mark, *few, keep);
                     model.retain(|mark, _| table.find(*mark).is_some());
                     prop_assert_eq!(before - swept, model.len());
                     let all = table.places();
-                    table.sweep(all, |record| record[W - 1] >= *least);
+                    table.sweep(&mut used, *mark, all, keep);
                     model.retain(|_, value| *value >= *least);
                 }
             }
-            prop_assert_eq!(table.len(), model.len());
+            prop_assert_eq!(used as usize, model.len());
             prop_assert_eq!(table.iter().count(), model.len());
             for (mark, value) in &model {
                 prop_assert_eq!(table.find(*mark), Some(&mut record(*mark, *value)));
@@ -283,11 +291,11 @@ mod tests {
         #[test]
         fn what_is_not_needed_goes_when_a_table_grows(values in prop::collection::vec(0_u64..10, 1..300)) {
             let mut table = Table::<2, 4>::default();
-            let mut dropped = 0;
+            let (mut used, mut dropped) = (0, 0);
             for (mark, value) in (1..).zip(&values) {
-                dropped += table.insert([mark, *value], |record| record[1] >= 5);
+                dropped += table.insert(&mut used, [mark, *value], |record| record[1] >= 5);
             }
-            prop_assert_eq!(table.len() + dropped, values.len());
+            prop_assert_eq!(used as usize + dropped, values.len());
             let needed = values.iter().filter(|value| **value >= 5).count();
             prop_assert_eq!(table.iter().filter(|record| record[1] >= 5).count(), needed);
             prop_assert!(table.places() <= (4 * needed).next_power_of_two().max(16));
