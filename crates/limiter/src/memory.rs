@@ -137,9 +137,6 @@ impl MemoryStore {
         if let Some(decision) = self.check_word(op.policy, subject, &asked, now) {
             return Ok(decision);
         }
-        if let Some(decision) = self.check_row(op.policy, subject, &asked, now) {
-            return Ok(decision);
-        }
         self.answer_one(op, now)
     }
 
