@@ -31,8 +31,9 @@
 //! * **Bounded.** A store never holds more states than [`max_keys`](Builder::max_keys), and a flood
 //!   of new keys never refills an exhausted one. Keys are 1 to 1,024 bytes.
 //! * **Calm.** No panic that a caller could reach, no allocation for a check of a key that is known, if
-//!   its state has a fixed size, and not even a lock for one that is denied again and again. No thread
-//!   of its own, unless someone waits: the first who does starts one timer for all.
+//!   its state has a fixed size; and mostly not even a lock for one that [`check`](Limiter::check)
+//!   denies again and again. No thread of its own, unless someone waits: the first who does starts one
+//!   timer for all.
 //!
 //! # What it does not do
 //!

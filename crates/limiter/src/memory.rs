@@ -2,9 +2,9 @@
 //!
 //! Keys are spread over shards by a hash that is keyed with a secret, and a shard is ordinary code
 //! under a lock. A check of one limit whose key is known locks its shard, changes a word or three,
-//! and unlocks it; if it is denied again and again, it does not even lock. Everything else, of any
-//! number of limits, subjects and operations, locks the shards of all subjects, lends their states to
-//! the core's `decide`, and puts them back.
+//! and unlocks it; one that is denied again and again mostly does not even lock. Everything else, of
+//! any number of limits, subjects and operations, locks the shards of all subjects, lends their states
+//! to the core's `decide`, and puts them back.
 
 mod batch;
 mod builder;
@@ -41,6 +41,7 @@ use hash::{Hash, Secret, place_in};
 use ids::Ids;
 use keys::Keys;
 use lock::Lock;
+use recent::StoreNumber;
 use record::Frame;
 use shard::Shard;
 
@@ -69,6 +70,8 @@ use shard::Shard;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MemoryStore {
+    /// Which of the stores of this process it is.
+    number: StoreNumber,
     secret: Secret,
     frame: Frame,
     shards: Box<[Line]>,
@@ -85,6 +88,7 @@ pub struct MemoryStore {
 #[repr(align(64))]
 struct Line(Lock<Shard>);
 
+#[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<Line>() == 64, "one cache line");
 
 /// How full a store is.

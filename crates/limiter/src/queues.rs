@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem::{swap, take};
 use std::slice::from_ref;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -94,10 +94,12 @@ struct Waiter {
 impl Waiting {
     /// Whether nobody waits.
     ///
-    /// Whoever gives something back may ask this without the lock: the store's own lock lies
-    /// between this and the question of the one who waits, who took the place before asking.
+    /// Whoever has given something back may ask this without the lock. One of the two sees the other:
+    /// who waits took the place before asking the store, who gives asks here after giving, and
+    /// between the two steps each has a fence.
     #[inline]
     fn is_empty(&self) -> bool {
+        fence(Ordering::SeqCst);
         self.count.load(Ordering::Relaxed) == 0
     }
 
@@ -107,6 +109,7 @@ impl Waiting {
 
     fn join(&self, name: Whose) -> Place<'_> {
         let number = self.locked(|queues| queues.join(name.clone()));
+        fence(Ordering::SeqCst);
         Place { waiting: self, name, number }
     }
 

@@ -124,6 +124,27 @@ fn keys_and_stores_are_told_apart() {
     }
 }
 
+/// Stores restored from one snapshot hash alike, and were made at different times.
+#[test]
+fn restored_twins_are_told_apart() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (limiter, clock) = stopped("gcra 1/h burst 2");
+    exhaust(&limiter, "a");
+    limiter.store().save(file.path()).unwrap();
+    let restored = || {
+        let builder = MemoryStore::builder().clock(clock.clone());
+        let (store, states) = builder.restore(file.path()).unwrap();
+        assert_eq!(states.unwrap(), 1);
+        limiter.clone().on(store)
+    };
+    let first = restored();
+    assert!(!first.check("a").unwrap().allowed);
+    clock.advance(Duration::from_secs(5_400));
+    let second = restored();
+    assert!(second.check("a").unwrap().allowed);
+    assert!(first.check("a").unwrap().allowed);
+}
+
 #[test]
 fn the_answers_are_those_of_a_first_look() {
     for line in LINES {

@@ -16,7 +16,7 @@ impl Terms {
 }
 
 impl Limit {
-    /// Whether its states may fit in [one word](Packed::one_word).
+    /// Whether its states may fit in [one word](crate::Packed::one_word).
     #[inline]
     #[must_use]
     pub fn may_fit_one_word(&self) -> bool {
@@ -30,7 +30,7 @@ impl Limit {
         self.rule().terms()
     }
 
-    /// A check of this limit alone over the [words](Packed::words) of a state that was written under
+    /// A check of this limit alone over the [words](crate::Packed::words) of a state that was written under
     /// its own [terms](Limit::terms): the shortest way to what [`decide`](crate::decide) says. `None`
     /// if that has to be asked, as for states that cannot be packed.
     ///
@@ -52,7 +52,7 @@ impl Limit {
         self.rule().check_words(kept, cost, now)
     }
 
-    /// The same check over a state in [one word](Packed::one_word), counted from `origin`; zero for
+    /// The same check over a state in [one word](crate::Packed::one_word), counted from `origin`; zero for
     /// none. Answers the decision and the word it leaves. `None` if
     /// [`check_words`](Limit::check_words) has to be asked.
     ///

@@ -222,7 +222,7 @@ fn check<R: Pack>(rule: &R, kept: Option<Words>, cost: u64, now: Time) -> Option
     let mut body = kept.and_then(|kept| R::unpack(rule.terms(), kept));
     let (living, at) = alive::<R>(body.as_ref(), now);
     let room = living.map_or(Some(rule.capacity()), |body| rule.headroom(body, at));
-    let Some(enough) = room.filter(|room| cost <= *room) else {
+    let Some(before) = room.filter(|room| cost <= *room) else {
         let answer = answer_of(rule, living, now, at, room, cost);
         return Some(Checked { decision: Decision::of(false, answer), words: None });
     };
@@ -232,7 +232,7 @@ fn check<R: Pack>(rule: &R, kept: Option<Words>, cost: u64, now: Time) -> Option
     rule.take(&mut body, at, cost, None).ok()?;
     let body = body?;
     let at = now.max(R::instant(&body));
-    let left = rule.room_left(enough, cost, &body, at);
+    let left = rule.room_left(before, cost, &body, at);
     let answer = answer_of(rule, Some(&body), now, at, left, cost);
     Some(Checked { decision: Decision::of(true, answer), words: Some(R::pack(&body).1) })
 }

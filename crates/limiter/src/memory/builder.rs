@@ -11,6 +11,7 @@ use super::hash::Secret;
 use super::ids::Ids;
 use super::keys::{Keys, WhenFull};
 use super::lock::Lock;
+use super::recent::StoreNumber;
 use super::record::Frame;
 use super::shard::Shard;
 use super::snapshot::{self, SnapshotError};
@@ -135,6 +136,7 @@ impl Builder {
         let frame =
             Frame { terms: TermsList::new(), origin: origin(clock.now()), slack: self.slack };
         MemoryStore {
+            number: StoreNumber::next(),
             secret,
             frame,
             shards: (0..shards).map(|_| Line(Lock::new(Shard::default()))).collect(),

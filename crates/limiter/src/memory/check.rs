@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use tollgate_core::{Act, Decision, Limit, Name, Op, Subject, Time};
 
 use super::MemoryStore;
-use super::lock::Guard;
+use super::lock::{Guard, Lock};
 use super::recent::{Memo, Seen, recall, remember, seen};
 use super::record::{Frame, Row, Word, parts_of_row, parts_of_word, with_row, with_word};
 use super::shard::Shard;
@@ -147,30 +147,43 @@ impl MemoryStore {
         now: Time,
     ) -> Option<Decision> {
         let key = subject.key.as_bytes();
-        let (hash, seen_at) = recall::<R>(self.secret.salt(policy, subject), key);
-        let lock = self.shard(self.place(hash))?;
-        let mut held: Option<Guard<'_, Shard>> = None;
-        let mut record = if seen_at == lock.changes() {
-            seen::<R>(key)
-        } else {
-            *R::find(held.insert(lock.lock()), hash.mark_at(0))?
-        };
+        let salt = self.secret.salt(policy, subject);
+        let (hash, seen_at) = recall::<R>(self.number, salt, key);
+        let (lock, mark) = (self.shard(self.place(hash))?, hash.mark_at(0));
+        let (mut held, mut record) =
+            if seen_at == lock.changes() { (None, seen::<R>(key)) } else { hold::<R>(lock, mark)? };
         // At most twice: what was seen only ever says no, and what may pass is asked under the lock.
         loop {
-            let decision = record.check(asked, &self.frame, now)?;
+            let Some(decision) = record.check(asked, &self.frame, now) else {
+                held.map(|shard| lock.unlock_unchanged(shard));
+                return None;
+            };
             match &mut held {
                 None if decision.allowed => {
-                    record = *R::find(held.insert(lock.lock()), hash.mark_at(0))?;
+                    (held, record) = hold::<R>(lock, mark)?;
                     continue;
                 }
                 None => {}
-                Some(shard) if decision.allowed => *R::find(shard, hash.mark_at(0))? = record,
+                Some(shard) if decision.allowed => *R::find(shard, mark)? = record,
                 Some(_) => {
                     let changes = lock.unlock_unchanged(held?);
                     remember(key, Seen { record, changes });
                 }
             }
             return Some(decision);
+        }
+    }
+}
+
+/// Locks the shard of a record, and reads it. If it is not there, the lock is let go.
+#[inline(always)]
+fn hold<R: Record>(lock: &Lock<Shard>, mark: u64) -> Option<(Option<Guard<'_, Shard>>, R)> {
+    let mut shard = lock.lock();
+    match R::find(&mut shard, mark).copied() {
+        Some(record) => Some((Some(shard), record)),
+        None => {
+            lock.unlock_unchanged(shard);
+            None
         }
     }
 }

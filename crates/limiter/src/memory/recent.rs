@@ -4,6 +4,7 @@
 //! the work, and the lock of its shard another: neither is needed twice while nothing changes.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::check::Record;
 use super::hash::{Hash, Salt};
@@ -18,8 +19,22 @@ thread_local! {
     static RECENT: RefCell<[Memo; MEMOS]> = const { RefCell::new([Memo::NONE; MEMOS]) };
 }
 
+/// Which of the stores of this process. Those that were restored from one snapshot hash alike, and
+/// must not be taken for each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct StoreNumber(u64);
+
+impl StoreNumber {
+    /// One that no other store has.
+    pub(super) fn next() -> StoreNumber {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        StoreNumber(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+    }
+}
+
 /// What is remembered of one key.
 pub(super) struct Memo {
+    store: StoreNumber,
     salt: Salt,
     length: usize,
     bytes: [u8; SHORT],
@@ -40,10 +55,13 @@ pub(super) struct Seen<R> {
 
 /// The hash of a key, and how often its shard had changed when its [record](seen) was seen.
 #[inline(always)]
-pub(super) fn recall<R: Record>(salt: Salt, key: &[u8]) -> (Hash, u64) {
+pub(super) fn recall<R: Record>(store: StoreNumber, salt: Salt, key: &[u8]) -> (Hash, u64) {
     with_memo(key, |memo| {
-        if !memo.is_of(salt, key) {
-            memo.learn(salt, key);
+        if !memo.is_of(store, salt, key) {
+            if key.len() > SHORT {
+                return (salt.hash(key), 0);
+            }
+            memo.learn(store, salt, key);
         }
         (memo.hash, R::seen(memo).changes)
     })
@@ -58,7 +76,9 @@ pub(super) fn seen<R: Record>(key: &[u8]) -> R {
 /// Keeps what was seen of the record of a key that was just [recalled](recall).
 #[inline]
 pub(super) fn remember<R: Record>(key: &[u8], seen: Seen<R>) {
-    with_memo(key, |memo| *R::seen(memo) = seen);
+    if key.len() <= SHORT {
+        with_memo(key, |memo| *R::seen(memo) = seen);
+    }
 }
 
 #[inline(always)]
@@ -71,6 +91,7 @@ fn with_memo<T>(key: &[u8], act: impl FnOnce(&mut Memo) -> T) -> T {
 
 impl Memo {
     const NONE: Memo = Memo {
+        store: StoreNumber(0),
         salt: Salt(0, 0),
         length: 0,
         bytes: [0; SHORT],
@@ -80,19 +101,20 @@ impl Memo {
     };
 
     #[inline(always)]
-    fn is_of(&self, salt: Salt, key: &[u8]) -> bool {
+    fn is_of(&self, store: StoreNumber, salt: Salt, key: &[u8]) -> bool {
         self.length == key.len()
-            && self.salt == salt
+            && (self.store, self.salt) == (store, salt)
             && self.bytes.get(..key.len()).is_some_and(|bytes| same(bytes, key))
     }
 
     #[inline(never)]
-    fn learn(&mut self, salt: Salt, key: &[u8]) {
-        (self.salt, self.length, self.hash) = (salt, key.len(), salt.hash(key));
-        (self.word.changes, self.row.changes) = (0, 0);
+    fn learn(&mut self, store: StoreNumber, salt: Salt, key: &[u8]) {
+        (self.store, self.salt, self.length) = (store, salt, key.len());
         if let Some(bytes) = self.bytes.get_mut(..key.len()) {
             bytes.copy_from_slice(key);
         }
+        self.hash = salt.hash(key);
+        (self.word.changes, self.row.changes) = (0, 0);
     }
 }
 

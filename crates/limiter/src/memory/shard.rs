@@ -8,9 +8,9 @@ use tollgate_core::{State, Time};
 use super::record::{Frame, Kept, Row, Word};
 use super::table::Table;
 
-/// How many places of each table every new key sweeps, beside its own. More than one, so that the dead are fewer
-/// than the living however fast keys come and go.
-const SWEPT_PER_KEY: usize = 4;
+/// How many places of each table every new key sweeps, from its home on. More than one, so that the
+/// dead are fewer than the living however fast keys come and go.
+const SWEPT_PER_KEY: usize = 8;
 /// As few states as this are not worth sweeping.
 const FEW: usize = 64;
 
@@ -87,7 +87,7 @@ impl Shard {
         }
     }
 
-    /// Drops what has reset among a few states beside that of a new key. Answers how many.
+    /// Drops what has reset among a few places from the home of a new key on. Answers how many.
     pub(super) fn sweep_few(&mut self, frame: &Frame, mark: u64, now: Time) -> usize {
         self.sweep(frame, mark, SWEPT_PER_KEY, frame.horizon(now))
     }
