@@ -7,7 +7,8 @@ use crate::rounds::{self, Sample, Series};
 use crate::{keys, threads};
 
 pub(crate) fn one_thread(plan: &Plan) -> anyhow::Result<Vec<Series>> {
-    measure(plan, 1, &[peers::KEYED, peers::ONE_BUCKET, ours::MAIN, ours::OTHERS])
+    let ours = [ours::MAIN, ours::OTHERS, ours::CACHED].concat();
+    measure(plan, 1, &[peers::KEYED, peers::CACHED, peers::ONE_BUCKET, &ours])
 }
 
 pub(crate) fn two_threads(plan: &Plan) -> anyhow::Result<Vec<Series>> {

@@ -16,9 +16,13 @@ pub(crate) const KEYED: &[&str] = &["governor", "throttlecrab", "limitador", "na
 /// Those with one bucket and no key to look up; they can only be asked about a hot key.
 pub(crate) const ONE_BUCKET: &[&str] = &["governor direct", "ratelimit", "leaky-bucket"];
 
+/// The same peer as the base, but for the clock: a thread reads it now and then.
+pub(crate) const CACHED: &[&str] = &["governor cached clock"];
+
 pub(crate) fn build(name: &str, limit: &Limit) -> anyhow::Result<Option<Box<dyn System>>> {
     Ok(Some(match name {
         "governor" => Box::new(governor::Keyed::new(limit)?),
+        "governor cached clock" => Box::new(governor::Cached::new(limit)?),
         "governor direct" => Box::new(governor::Direct::new(limit)?),
         "throttlecrab" => Box::new(throttlecrab::Locked::new(limit)?),
         "limitador" => Box::new(limitador::InMemory::new(limit)?),

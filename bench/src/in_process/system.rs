@@ -1,6 +1,10 @@
 //! What is measured: something that answers whether a key may pass.
 
 use std::hint::black_box;
+use std::time::Duration;
+
+/// How old the time may be that a cached clock tells.
+pub(crate) const CACHED_FOR: Duration = Duration::from_millis(1);
 
 /// The loops are compiled for each system by itself, so that a check is called directly; only a
 /// whole loop is called through a table. All systems are called in this one way.

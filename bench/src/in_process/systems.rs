@@ -32,7 +32,11 @@ pub(crate) fn contenders(
 }
 
 pub(crate) fn against(name: &str) -> &'static str {
-    if ours::OTHERS.contains(&name) { MAIN } else { BASE }
+    match name {
+        "tollgate cached clock" => "governor cached clock",
+        name if ours::OTHERS.contains(&name) => MAIN,
+        _ => BASE,
+    }
 }
 
 #[cfg(test)]
@@ -43,7 +47,9 @@ mod tests {
     #[test]
     fn everyone_allows_exactly_the_burst() {
         let key = "user:000000000000001".to_owned();
-        for name in [peers::KEYED, peers::ONE_BUCKET, ours::MAIN].concat() {
+        for name in
+            [peers::KEYED, peers::CACHED, peers::ONE_BUCKET, ours::MAIN, ours::CACHED].concat()
+        {
             let system = build(name, Pace::Slow).unwrap();
             assert_eq!(system.check_hot(&key, 250), 100, "{name}");
         }

@@ -1,14 +1,27 @@
-//! governor: GCRA in a sharded map, with its default clock and store; and one bucket alone.
+//! governor: GCRA in a sharded map, with its default clock and store; with a cached clock; and one
+//! bucket alone.
 
 use std::num::NonZeroU32;
 
 use anyhow::Context;
+use governor::clock::{QuantaInstant, QuantaUpkeepClock};
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DashMapStateStore;
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use crate::in_process::limit::Limit;
-use crate::in_process::system::System;
+use crate::in_process::system::{CACHED_FOR, System};
 
 pub(crate) struct Keyed(DefaultKeyedRateLimiter<String>);
+
+pub(crate) struct Cached(Upkept);
+
+type Upkept = RateLimiter<
+    String,
+    DashMapStateStore<String>,
+    QuantaUpkeepClock,
+    NoOpMiddleware<QuantaInstant>,
+>;
 
 pub(crate) struct Direct(DefaultDirectRateLimiter);
 
@@ -24,6 +37,13 @@ impl Keyed {
     }
 }
 
+impl Cached {
+    pub(crate) fn new(limit: &Limit) -> anyhow::Result<Cached> {
+        let clock = QuantaUpkeepClock::from_interval(CACHED_FOR)?;
+        Ok(Cached(RateLimiter::new(quota(limit)?, DashMapStateStore::default(), clock)))
+    }
+}
+
 impl Direct {
     pub(crate) fn new(limit: &Limit) -> anyhow::Result<Direct> {
         Ok(Direct(RateLimiter::direct(quota(limit)?)))
@@ -31,6 +51,12 @@ impl Direct {
 }
 
 impl System for Keyed {
+    fn check(&self, key: &String) -> bool {
+        self.0.check_key(key).is_ok()
+    }
+}
+
+impl System for Cached {
     fn check(&self, key: &String) -> bool {
         self.0.check_key(key).is_ok()
     }

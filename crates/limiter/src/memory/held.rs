@@ -8,12 +8,12 @@
 use smallvec::SmallVec;
 use tollgate_core::{Name, Subject};
 
+use super::MemoryStore;
 use super::batch::BATCH;
 use super::hash::Hash;
 use super::lock::{Guard, Lock};
 use super::prefetch::prefetch;
 use super::shard::Shard;
-use super::{Line, MemoryStore};
 
 /// One for each item of a batch.
 type Each<T> = SmallVec<[T; BATCH]>;
@@ -73,7 +73,9 @@ impl MemoryStore {
             };
             last = Some((policy, subject));
             let place = self.place(hash);
-            self.shards.get(place).map(prefetch::<Line>);
+            if let Some(line) = self.shards.get(place) {
+                prefetch(line, |line| line.0.changes());
+            }
             held.found.push(Found { hash, place, guard: 0 });
         }
         if !self.lock_as_they_come(&mut held) {

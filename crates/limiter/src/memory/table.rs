@@ -67,7 +67,7 @@ impl<const W: usize, const N: usize> Table<W, N> {
     #[inline]
     pub(super) fn prefetch(&self, mark: u64) {
         if let Some(line) = self.lines.get(self.home_line(mark)) {
-            prefetch(line);
+            prefetch(line, |line| line.0[0][0]);
         }
     }
 
