@@ -88,9 +88,10 @@ fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
+/// As a signed number, for which processors have an instruction.
 #[expect(clippy::cast_precision_loss, reason = "costs and counts stay below 2^52")]
 fn float(count: u64) -> f64 {
-    count as f64
+    count.cast_signed() as f64
 }
 
 #[expect(
@@ -117,6 +118,13 @@ impl Fade {
         level + float(cost) <= self.max
     }
 
+    /// After how many steps a cost fits.
+    fn steps_until(&self, body: &Body, cost: u64) -> u64 {
+        let room = (self.max - float(cost)).max(body.fading.floor);
+        let guess = body.fading.guess(body.level / room);
+        first_step(guess, |steps| self.fits(body.fading.after(body.level, steps), cost))
+    }
+
     fn fill(&self, body: &mut Option<Body>, level: f64, now: Time) -> Result<(), Overdrawn> {
         let next = self.fading.body(level, now);
         let lasts = next.as_ref().map_or(Span::ZERO, |body| body.gone.since(now));
@@ -140,8 +148,13 @@ impl Fading {
     }
 
     /// What is left of a level after so many steps.
+    #[inline]
     fn after(&self, level: f64, steps: u64) -> f64 {
-        let level = if steps == 0 { level } else { level / power(self.decay, steps) };
+        let level = match steps {
+            0 => level,
+            1 => level / self.decay,
+            steps => level / power(self.decay, steps),
+        };
         if level < self.floor { 0.0 } else { level }
     }
 
@@ -171,9 +184,15 @@ impl Fading {
 }
 
 impl Body {
+    /// How often the level was divided by `now`; `since` is where a step begins.
+    #[inline]
+    fn steps(&self, now: Time) -> u64 {
+        now.since(self.since).steps(self.fading.resolution)
+    }
+
+    #[inline]
     fn at(&self, now: Time) -> f64 {
-        // `since` is where a step begins.
-        self.fading.after(self.level, now.since(self.since).steps(self.fading.resolution))
+        self.fading.after(self.level, self.steps(now))
     }
 }
 
@@ -233,12 +252,13 @@ impl Counting for Fade {
         around.into_iter().find(|cost| self.fits(level, *cost))
     }
 
-    fn fits_at(&self, body: &Body, _: Time, cost: u64) -> Time {
+    #[inline]
+    fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
         let enough = |steps| self.fits(body.fading.after(body.level, steps), cost);
-        let room = (self.max - float(cost)).max(body.fading.floor);
-        // One step is enough for whoever just hit the limit, and logarithms take their time.
-        let guess = if enough(1) { 1 } else { body.fading.guess(body.level / room) };
-        let steps = first_step(guess, enough);
+        // It does not fit now. One step more is enough for whoever just hit the limit, and
+        // logarithms take their time.
+        let next = body.steps(now).saturating_add(1);
+        let steps = if enough(next) { next } else { self.steps_until(body, cost) };
         body.since.after(body.fading.resolution.times(steps))
     }
 
