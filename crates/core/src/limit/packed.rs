@@ -30,9 +30,10 @@ impl Limit {
         self.rule().terms()
     }
 
-    /// A check of this limit alone over the [words](crate::Packed::words) of a state that was written under
-    /// its own [terms](Limit::terms): the shortest way to what [`decide`](crate::decide) says. `None`
-    /// if that has to be asked, as for states that cannot be packed.
+    /// A check of this limit alone over the [words](crate::Packed::words) of a state that was
+    /// written under its own [terms](Limit::terms): the shortest way to what
+    /// [`decide`](crate::decide) says. `None` if that has to be asked, as for states that cannot be
+    /// packed.
     ///
     /// ```
     /// use tollgate_core::{Limit, Time};
@@ -52,8 +53,8 @@ impl Limit {
         self.rule().check_words(kept, cost, now)
     }
 
-    /// The same check over a state in [one word](crate::Packed::one_word), counted from `origin`; zero for
-    /// none. Answers the decision and the word it leaves. `None` if
+    /// The same check over a state in [one word](crate::Packed::one_word), counted from `origin`;
+    /// zero for none. Answers the decision and the word it leaves. `None` if
     /// [`check_words`](Limit::check_words) has to be asked.
     ///
     /// ```

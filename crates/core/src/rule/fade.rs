@@ -118,11 +118,16 @@ impl Fade {
         level + float(cost) <= self.max
     }
 
+    #[inline]
+    fn fits_after(&self, body: &Body, steps: u64, cost: u64) -> bool {
+        self.fits(body.fading.after(body.level, steps), cost)
+    }
+
     /// After how many steps a cost fits.
     fn steps_until(&self, body: &Body, cost: u64) -> u64 {
         let room = (self.max - float(cost)).max(body.fading.floor);
         let guess = body.fading.guess(body.level / room);
-        first_step(guess, |steps| self.fits(body.fading.after(body.level, steps), cost))
+        first_step(guess, |steps| self.fits_after(body, steps, cost))
     }
 
     fn fill(&self, body: &mut Option<Body>, level: f64, now: Time) -> Result<(), Overdrawn> {
@@ -254,11 +259,11 @@ impl Counting for Fade {
 
     #[inline]
     fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
-        let enough = |steps| self.fits(body.fading.after(body.level, steps), cost);
         // It does not fit now. One step more is enough for whoever just hit the limit, and
         // logarithms take their time.
         let next = body.steps(now).saturating_add(1);
-        let steps = if enough(next) { next } else { self.steps_until(body, cost) };
+        let soon = self.fits_after(body, next, cost);
+        let steps = if soon { next } else { self.steps_until(body, cost) };
         body.since.after(body.fading.resolution.times(steps))
     }
 
