@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Clock, Limiter, MemoryStore, WhenFull};
+use tollgate::{Clock, Limiter, MemoryStore, Span, WhenFull};
 
 fn limiter(line: &str, max_keys: usize, when_full: WhenFull) -> (Limiter, Clock) {
     let clock = Clock::manual();
@@ -188,6 +188,21 @@ fn one_key_may_use_as_many_ids_as_there_are_keys() {
     assert!(!check(20_000));
     clock.advance(Duration::from_secs(61));
     assert!(check(20_001), "they are remembered for a minute");
+}
+
+#[test]
+fn a_clock_that_steps_back_within_the_slack_finds_ids_again() {
+    let clock = Clock::manual();
+    let slack = Span::from_micros(3_600_000_000);
+    let store = MemoryStore::builder().slack(slack).clock(clock.clone()).build().unwrap();
+    let limiter = Limiter::parse(["gcra 1/day burst 10000"]).unwrap().on(store);
+    let (first, start) = (limiter.key("a").id("mine").check().unwrap(), clock.now());
+    clock.advance(Duration::from_secs(600));
+    for id in 0..5_000_u64 {
+        assert!(limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed);
+    }
+    clock.set(start);
+    assert_eq!(limiter.key("a").id("mine").check().unwrap(), first);
 }
 
 #[test]

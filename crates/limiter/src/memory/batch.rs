@@ -128,7 +128,7 @@ impl MemoryStore {
             return Ok(given);
         }
         let outcome = self.decide_held(op, items, held, ids.has_room(), now)?;
-        ids.note(scope, op, outcome, now);
+        ids.note(scope, op, outcome, self.frame.horizon(now));
         Ok(outcome.decision)
     }
 

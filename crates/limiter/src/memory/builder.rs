@@ -83,8 +83,9 @@ impl Builder {
         self
     }
 
-    /// How long a state is kept past its reset, if there is room: a second if not said. Whoever comes
-    /// back within it is found faster, and a clock that steps back by less mints no credit.
+    /// How long a state is kept past its reset, and an id past its minute, if there is room: a second
+    /// if not said. Whoever comes back within it is found faster, and a clock that steps back by less
+    /// mints no credit.
     pub fn slack(mut self, slack: Span) -> Builder {
         self.slack = slack;
         self

@@ -63,7 +63,7 @@ impl Ids {
         self.count.load(Ordering::Relaxed) >= self.most
     }
 
-    /// Nobody holds a part who comes here.
+    /// Drops everything that has ended, without slack. Nobody holds a part who comes here.
     #[cold]
     fn sweep_all(&self, now: Time) {
         let last = self.swept.swap(now.as_micros(), Ordering::Relaxed);
@@ -97,11 +97,12 @@ impl Known<'_> {
         !self.ids.is_full()
     }
 
-    pub(super) fn note(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome, now: Time) {
+    /// Remembers or forgets. What ended before the horizon may be dropped on the way.
+    pub(super) fn note(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome, horizon: Time) {
         self.ids.change(&mut self.part, |part| {
             part.remembered.note(scope, op, outcome);
             if part.remembered.len() >= part.sweep_at.max(FEW) {
-                part.remembered.sweep(now);
+                part.remembered.sweep(horizon);
                 part.sweep_at = part.remembered.len().saturating_mul(2);
             }
         });
