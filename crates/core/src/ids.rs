@@ -45,8 +45,8 @@ impl Op<'_> {
         }
         let mut name = Vec::new();
         write_part(&mut name, self.policy.as_str().as_bytes());
-        for item in self.items {
-            item.subject.write_to(&mut name);
+        for subject in self.subjects() {
+            subject.write_to(&mut name);
         }
         Some(Scope(name.into()))
     }

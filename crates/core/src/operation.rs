@@ -34,17 +34,27 @@ pub struct Op<'a> {
 }
 
 impl<'a> Op<'a> {
+    /// Whom it counts, each once, in the order in which they come. Adding a limit for a subject that is
+    /// there already changes nothing here, so that what is kept by it is found again.
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'a>> + use<'a> {
+        let items = self.items;
+        let is_new = move |place: usize, subject: Subject<'_>| {
+            items.iter().take(place).all(|earlier| earlier.subject != subject)
+        };
+        let subjects = items.iter().map(|item| item.subject).enumerate();
+        subjects.filter(move |(place, subject)| is_new(*place, *subject)).map(|(_, subject)| subject)
+    }
+
     /// What its leases and reservations are found under: the id, and where limits count different
     /// subjects, whose it is. Two users may choose the same id, and share the state of `per all`.
     pub(crate) fn handle(&self) -> Option<Cow<'a, [u8]>> {
         let id = self.id?.as_bytes();
-        let first = self.items.first().map(|item| item.subject);
-        if self.items.iter().all(|item| Some(item.subject) == first) {
+        if self.subjects().nth(1).is_none() {
             return Some(Cow::Borrowed(id));
         }
         let mut handle = id.to_vec();
-        for item in self.items {
-            item.subject.write_to(&mut handle);
+        for subject in self.subjects() {
+            subject.write_to(&mut handle);
         }
         Some(Cow::Owned(handle))
     }

@@ -165,7 +165,8 @@ pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Ou
     Ok(Outcome { decision: verdict.decision(), remember_until })
 }
 
-fn remembered(op: &Op<'_>) -> Span {
+/// How long an answer is remembered, if it is.
+pub(crate) fn remembered(op: &Op<'_>) -> Span {
     let takes = matches!(op.act, Act::Check | Act::Reserve | Act::Charge);
     let leases = op.items.iter().filter_map(|item| item.limit.rule().ttl()).filter(|_| takes);
     leases.fold(REMEMBERED, Span::min)

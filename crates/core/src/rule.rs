@@ -12,6 +12,7 @@
 mod book;
 mod bytes;
 mod calendar;
+mod capacity;
 mod drip;
 mod estimate;
 mod fade;
@@ -24,6 +25,7 @@ mod window;
 pub(crate) use book::{Book, Order};
 use book::{answer, fits};
 pub(crate) use calendar::{Calendar, CalendarUnit};
+pub use capacity::Capacity;
 pub(crate) use drip::Drip;
 pub(crate) use estimate::Estimate;
 pub(crate) use fade::Fade;

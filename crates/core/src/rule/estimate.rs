@@ -11,6 +11,7 @@
 use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
+use crate::far::Numbers;
 use crate::time::{Span, Time};
 use crate::wide::{Wide, ceil_div, floor_div, narrow, product, wide};
 
@@ -35,6 +36,10 @@ pub(crate) struct Body {
 impl Estimate {
     pub(crate) fn new(capacity: u64, window: Span) -> Estimate {
         Estimate { capacity, window }
+    }
+
+    pub(crate) fn numbers(&self) -> Numbers {
+        Numbers::Estimate { capacity: self.capacity, window: self.window }
     }
 
     fn fresh(&self, now: Time) -> Body {

@@ -12,6 +12,7 @@
 use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
+use crate::far::Numbers;
 use crate::time::{Span, Time};
 
 /// How a level fades, and below what it is nothing.
@@ -90,7 +91,7 @@ fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
 
 /// As a signed number, for which processors have an instruction.
 #[expect(clippy::cast_precision_loss, reason = "costs and counts stay below 2^52")]
-fn float(count: u64) -> f64 {
+pub(super) fn float(count: u64) -> f64 {
     count.cast_signed() as f64
 }
 
@@ -99,7 +100,7 @@ fn float(count: u64) -> f64 {
     clippy::cast_sign_loss,
     reason = "saturates, and rounds down, as it should"
 )]
-fn whole(level: f64) -> u64 {
+pub(super) fn whole(level: f64) -> u64 {
     level as u64
 }
 
@@ -112,6 +113,16 @@ impl Fade {
 
     pub(crate) fn max(&self) -> f64 {
         self.max
+    }
+
+    pub(crate) fn numbers(&self) -> Numbers {
+        let Fading { decay, resolution, floor, .. } = self.fading;
+        Numbers::Fade { max: self.max, decay, resolution, floor }
+    }
+
+    /// A level of at most that, which fades so.
+    pub(super) fn with(fading: Fading, max: f64) -> Fade {
+        Fade { max, fading }
     }
 
     fn fits(&self, level: f64, cost: u64) -> bool {
@@ -176,6 +187,11 @@ impl Fading {
     /// How often the level was divided between two instants.
     fn steps(&self, from: Time, to: Time) -> u64 {
         to.floor_to(self.resolution).since(from.floor_to(self.resolution)).steps(self.resolution)
+    }
+
+    /// The words of a state whose level was written in the step of `since`.
+    pub(super) fn words(self, level: f64, since: Time) -> Option<Words> {
+        self.body(level, since).filter(|_| level.is_finite()).map(|body| Fade::pack(&body).1)
     }
 
     /// A state with this level at `now`; none if that is nothing.

@@ -15,6 +15,7 @@ use std::num::Saturating;
 
 use crate::decision::Answer;
 use crate::error::Overdrawn;
+use crate::far::Numbers;
 use crate::time::{Span, Time};
 use crate::wide::{Wide, ceil_div, floor_div, gcd, mul_div_up, narrow, product, wide};
 
@@ -49,6 +50,16 @@ impl Flow {
 }
 
 impl Flow {
+    pub(crate) fn numbers(&self) -> Numbers {
+        let Pace { ticks, parts } = self.pace;
+        Numbers::Flow { capacity: self.capacity, ticks, parts }
+    }
+
+    /// A bucket of that capacity at this pace.
+    pub(super) fn at(pace: Pace, capacity: u64) -> Flow {
+        Flow { capacity, pace }
+    }
+
     #[inline]
     pub(super) fn has(&self, pace: Pace) -> bool {
         self.pace == pace

@@ -10,6 +10,7 @@
 
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
+use crate::far::Numbers;
 use crate::time::{Span, Time};
 
 /// At most `capacity` leases, each for `ttl`.
@@ -34,6 +35,10 @@ pub(crate) struct Body(pub(super) Vec<Lease>);
 impl Held {
     pub(crate) fn new(capacity: u64, ttl: Span) -> Held {
         Held { capacity, ttl }
+    }
+
+    pub(crate) fn numbers(&self) -> Numbers {
+        Numbers::Held { capacity: self.capacity, ttl: self.ttl }
     }
 
     fn lease(

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
+use crate::far::Numbers;
 use crate::time::{Span, Time};
 
 /// How time is cut: the width of a slot, and how long one counts from its start.
@@ -50,6 +51,11 @@ impl Slots {
     pub(crate) fn new(capacity: u64, window: Span, width: Span, strict: bool) -> Slots {
         let life = if strict { window.plus(width) } else { window };
         Slots { capacity, cut: Cut { width, life } }
+    }
+
+    pub(crate) fn numbers(&self) -> Numbers {
+        let Cut { width, life } = self.cut;
+        Numbers::Slots { capacity: self.capacity, width, life }
     }
 
     pub(crate) fn width(&self) -> Span {

@@ -11,6 +11,7 @@
 use super::packed::{Pack, Under, Words};
 use super::{Calendar, Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
+use crate::far::Numbers;
 use crate::time::{Span, Time};
 
 /// How windows are laid.
@@ -42,6 +43,19 @@ impl Window {
     /// The length of a window is at least one tick.
     pub(crate) fn new(capacity: u64, frame: Frame) -> Window {
         Window { capacity, frame }
+    }
+
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    pub(crate) fn numbers(&self) -> Numbers {
+        let capacity = self.capacity;
+        match self.frame {
+            Frame::Aligned(window) => Numbers::Aligned { capacity, window },
+            Frame::Request(window) => Numbers::Request { capacity, window },
+            Frame::Calendar(_) => Numbers::Calendar { capacity },
+        }
     }
 
     /// The bounds of the window that an operation at `now` counts in.

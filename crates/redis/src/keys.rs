@@ -1,0 +1,106 @@
+//! What states are kept under in the store.
+//!
+//! `PREFIX:{hash}` for the states of one subject under one policy. Keys are chosen by strangers and may
+//! hold anything, braces included, so they are hashed: nothing of them stands in the store, and all
+//! keys are equally short. The braces say which part Redis Cluster goes by, so everything that is
+//! kept for a subject lies on the same node.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use tollgate_core::{Id, Name, Op, Subject};
+
+/// How many bytes of a hash are kept: no two keys of any store are ever taken for one.
+const HASH_BYTES: usize = 16;
+
+/// What all keys begin with.
+#[derive(Debug, Clone)]
+pub(crate) struct Prefix(String);
+
+/// Whose ids: a policy and all subjects of an operation.
+pub(crate) struct Scope {
+    /// The key of its first subject: what belongs to it lies there too.
+    base: Vec<u8>,
+    /// Where there are several subjects, what tells them from others with the same first one.
+    mark: String,
+}
+
+impl Prefix {
+    pub(crate) fn new(prefix: &str) -> Prefix {
+        Prefix(prefix.to_owned())
+    }
+
+    /// The key of the states of one subject under a policy.
+    pub(crate) fn state(&self, policy: &Name, subject: Subject<'_>) -> Vec<u8> {
+        let kind = subject.kind.map_or("", Name::as_str);
+        let hash = hash([policy.as_str().as_bytes(), kind.as_bytes(), subject.key.as_bytes()]);
+        format!("{}:{{{hash}}}", self.0).into_bytes()
+    }
+
+    /// The scope of an operation over these states.
+    pub(crate) fn scope(&self, op: &Op<'_>, states: &[Vec<u8>]) -> Scope {
+        let base = states.first().cloned().unwrap_or_else(|| {
+            format!("{}:{{{}}}", self.0, hash([op.policy.as_str().as_bytes()])).into_bytes()
+        });
+        let several = states.len() > 1;
+        let mark = if several { hash(states.iter().map(Vec::as_slice)) } else { String::new() };
+        Scope { base, mark }
+    }
+}
+
+impl Scope {
+    /// The key of what was answered under an id.
+    pub(crate) fn id(&self, id: Id<'_>) -> Vec<u8> {
+        self.under('i', &hash([self.mark.as_bytes(), id.as_bytes()]))
+    }
+
+    /// The key that says which of them still count.
+    pub(crate) fn generation(&self) -> Vec<u8> {
+        self.under('g', &self.mark)
+    }
+
+    fn under(&self, what: char, mark: &str) -> Vec<u8> {
+        let mut key = self.base.clone();
+        key.extend_from_slice(format!(":{what}{mark}").as_bytes());
+        key
+    }
+}
+
+/// A short name for some parts: the same on every machine. Each part has its length before it, so that
+/// no two lists of parts read alike.
+fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hasher.update(part);
+    }
+    let digest = hasher.finalize();
+    URL_SAFE_NO_PAD.encode(digest.get(..HASH_BYTES).unwrap_or(&digest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_core::Key;
+
+    fn state(policy: &str, kind: Option<&str>, key: &[u8]) -> String {
+        let kind = kind.map(|kind| Name::new(kind).unwrap());
+        let subject = Subject { kind: kind.as_ref(), key: Key::new(key).unwrap() };
+        let key = Prefix::new("tg").state(&Name::new(policy).unwrap(), subject);
+        String::from_utf8(key).unwrap()
+    }
+
+    #[test]
+    fn keys_are_short_and_told_apart() {
+        let key = state("api", Some("ip"), b"203.0.113.9");
+        assert_eq!(key.len(), "tg:{}".len() + 22);
+        assert_ne!(key, state("api", None, b"ip203.0.113.9"));
+        assert_ne!(key, state("apii", Some("p"), b"203.0.113.9"));
+        assert!(!state("api", None, b"}{").contains("}{"));
+    }
+
+    #[test]
+    fn a_key_is_the_same_on_every_machine_and_in_every_version() {
+        assert_eq!(state("default", None, b"a"), "tg:{p3vQ3XlE3i2hB6ajkyZ6gA}");
+    }
+}

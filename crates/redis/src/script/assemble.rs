@@ -1,0 +1,388 @@
+//! Puts a script together for a shape.
+
+use std::fmt::Write as _;
+
+use tollgate_core::Act;
+
+use super::VERSION;
+use super::sections::{find, variant};
+use crate::reply::{AGAIN, ALLOWED, OVERDRAWN, REMEMBERED};
+use crate::shape::{BODY_BYTES, Form, Kind, Shape};
+
+/// How long a state is kept past its reset, in milliseconds.
+const SLACK: u64 = 1_000;
+/// With times passed in nothing is dropped sooner, in milliseconds: a slow run changes nothing.
+const LEAST_WHEN_TIMED: u64 = 3_600_000;
+/// How long a generation of ids is known, in milliseconds: longer than any answer that belongs to it.
+const ERA: u64 = 65_000;
+/// How long a reservation can be settled, in microseconds, and how many one key can have open under
+/// one limit: as the core says.
+const RESERVED: u64 = 3_600_000_000;
+const MOST_RESERVED: usize = 1_024;
+/// The cost and the time come first in the argument.
+pub(crate) const HEAD_BYTES: usize = 11;
+
+/// The text of the script.
+pub(super) fn assemble(shape: &Shape) -> String {
+    let mut text = Assembly { shape, out: String::new() };
+    text.begin();
+    for group in 0..shape.groups() {
+        text.read(group);
+    }
+    text.decide();
+    text.finish();
+    plain(&text.out)
+}
+
+/// Without comments and indents, which Redis would keep.
+fn plain(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut out = String::with_capacity(text.len());
+    for line in lines.filter(|line| !line.starts_with("--")) {
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+struct Assembly<'s> {
+    shape: &'s Shape,
+    out: String,
+}
+
+/// What a section is assembled for.
+#[derive(Clone, Copy)]
+struct Place {
+    position: usize,
+    group: usize,
+    kind: Kind,
+}
+
+impl Assembly<'_> {
+    /// Adds a line.
+    fn say(&mut self, line: &str) {
+        self.out.push_str(line);
+        self.out.push('\n');
+    }
+
+    fn forms(&self) -> impl Iterator<Item = (usize, Form)> + use<'_> {
+        self.shape.forms.iter().copied().enumerate()
+    }
+
+    fn of_group(&self, group: usize) -> impl Iterator<Item = (usize, Form)> + use<'_> {
+        self.forms().filter(move |(_, form)| usize::from(form.group) == group)
+    }
+
+    /// Those that count something.
+    fn counting(&self) -> impl Iterator<Item = (usize, Form)> + use<'_> {
+        self.forms().filter(|(_, form)| form.kind != Kind::Unlimited)
+    }
+
+    fn any_counts_denied(&self) -> bool {
+        self.shape.act.asks() && self.forms().any(|(_, form)| form.count_denied)
+    }
+
+    fn begin(&mut self) {
+        self.say("local call, unpack, pack = redis.call, struct.unpack, struct.pack");
+        self.say("local sub, byte, floor = string.sub, string.byte, math.floor");
+        self.say("local a = ARGV[1]");
+        if self.shape.timed {
+            self.say("local n, t = unpack('<I4I7', a)");
+        } else {
+            self.say("local n, clock = unpack('<I4', a), call('TIME')");
+            self.say("local t = clock[1] * 1000000 + clock[2]");
+        }
+        let tail = self.argument_of(self.shape.forms.len());
+        if self.shape.with_id {
+            let line = format!("local handle, tail = unpack('<I2c0', a, {tail} + 7)");
+            self.say(&line);
+        } else {
+            self.say("local handle = ''");
+        }
+        self.say("local ok, changed, overdrawn = true, false, false");
+        if self.recalls() {
+            self.section(self.nowhere(), "recall");
+        } else if self.shape.act == Act::Reset {
+            self.say("local generation, last, others");
+        }
+    }
+
+    /// Whether what was answered under the id is asked for.
+    fn recalls(&self) -> bool {
+        self.shape.with_id && self.shape.act.is_remembered()
+    }
+
+    fn nowhere(&self) -> Place {
+        Place { position: self.shape.forms.len(), group: 0, kind: Kind::Unlimited }
+    }
+
+    /// Where the argument of a limit begins.
+    fn argument_of(&self, position: usize) -> usize {
+        let before = self.shape.forms.iter().take(position);
+        before.fold(HEAD_BYTES, |sum, form| sum.saturating_add(form.kind.argument_bytes())) + 1
+    }
+
+    fn read(&mut self, group: usize) {
+        let names: Vec<usize> = self.of_group(group).map(|(position, _)| position + 1).collect();
+        for i in names {
+            self.say(&format!("local o{i}, m{i}, r{i}, b{i}, w{i}, x{i}, y{i}, T{i}, U{i}"));
+        }
+        self.say(&format!("local odd{} = false", group + 1));
+        self.section(Place { group, ..self.nowhere() }, "read");
+    }
+
+    fn decide(&mut self) {
+        let act = self.shape.act;
+        if self.shape.only_looks {
+            return self.each("act peek");
+        }
+        // A reservation is noted only if all limits allow it, so that must be known first.
+        if act == Act::Reserve && self.any_counts_denied() && self.shape.forms.len() > 1 {
+            self.each("act peek");
+        }
+        let forms: Vec<(usize, Form)> = self.counting().collect();
+        for (position, form) in forms {
+            let counts = act == Act::Check && form.count_denied;
+            let name = format!("act {act}{}", if counts { " count-denied" } else { "" });
+            self.section(place(position, form), &name);
+        }
+        if self.any_counts_denied() {
+            self.say(&format!("if overdrawn then return pack('<BI7', {OVERDRAWN}, t) end"));
+        }
+    }
+
+    fn each(&mut self, section: &str) {
+        let forms: Vec<(usize, Form)> = self.counting().collect();
+        for (position, form) in forms {
+            self.section(place(position, form), section);
+        }
+    }
+
+    fn finish(&mut self) {
+        if !self.shape.only_looks {
+            self.take_back_what_was_denied();
+            let changed = self.counting().map(|(position, _)| {
+                format!("b{0} ~= nil or w{0} ~= nil", position + 1)
+            });
+            let changed = changed.collect::<Vec<_>>().join(" or ");
+            match self.shape.act {
+                Act::Reset => self.write_if("true"),
+                _ if changed.is_empty() => {}
+                Act::Check | Act::Reserve if !self.any_counts_denied() => self.write_if("ok"),
+                _ => self.write_if(&changed),
+            }
+        }
+        self.reply();
+        self.note();
+        self.say("return reply");
+    }
+
+    /// Forgets what limits would have become, if another has denied it.
+    fn take_back_what_was_denied(&mut self) {
+        if !matches!(self.shape.act, Act::Check | Act::Reserve) {
+            return;
+        }
+        self.say("if not ok then");
+        let forms: Vec<(usize, Form)> = self.counting().collect();
+        for (i, form) in forms.into_iter().map(|(position, form)| (position + 1, form)) {
+            if !form.count_denied {
+                self.say(&format!("b{i}, w{i}, U{i} = nil, nil, T{i}"));
+            }
+        }
+        if self.counting().next().is_some() {
+            self.say("else changed = n > 0");
+        }
+        self.say("end");
+    }
+
+    fn write_if(&mut self, condition: &str) {
+        self.say(&format!("if {condition} then"));
+        for group in 0..self.shape.groups() {
+            self.section(Place { group, ..self.nowhere() }, "write");
+        }
+        self.say("end");
+    }
+
+    /// Says which states are left.
+    fn reply(&mut self) {
+        self.say(&format!("local out = '\\{VERSION}'"));
+        let forms: Vec<(usize, Form)> = self.counting().collect();
+        for (position, form) in forms.into_iter().filter(|_| self.shape.act != Act::Reset) {
+            let (i, g) = (position + 1, form.group + 1);
+            let size = body_bytes(form.kind);
+            let told = match size {
+                0 if self.shape.only_looks => format!("T{i}"),
+                0 => format!("U{i}"),
+                _ => format!("b{i}"),
+            };
+            self.say(&format!("do local body = {told}"));
+            if size > 0 {
+                let as_it_was = format!("sub(v{g}, o{i}, o{i} + {})", size - 1);
+                self.say(&format!("if body == nil then body = o{i} and {as_it_was} end"));
+            }
+            let tag = tag(position, form.kind.rule());
+            self.say(&format!("if body then out = out .. '{tag}' .. body end end"));
+        }
+        self.say(&format!("local reply = pack('<BI7', ok and {ALLOWED} or 0, t) .. out"));
+    }
+
+    fn note(&mut self) {
+        if self.shape.act == Act::Reset {
+            self.section(self.nowhere(), "forget_all");
+        }
+        if self.recalls() {
+            self.section(self.nowhere(), "remember");
+        } else if self.shape.act == Act::Release {
+            self.section(self.nowhere(), "forget");
+        }
+    }
+
+    /// Adds a section, with all that it stands for.
+    fn section(&mut self, place: Place, name: &str) {
+        for line in find(place.kind, name).lines() {
+            match line.trim().strip_prefix("--+ ") {
+                Some(other) => self.include(place, other),
+                None => self.line(place, line),
+            }
+        }
+    }
+
+    fn include(&mut self, place: Place, name: &str) {
+        let silent = find(place.kind, "tell").is_empty();
+        match name {
+            "tell_as_is" | "tell_changed" if silent => {}
+            "old_end" if !self.asks_for_ends() => {}
+            "around" | "late" => self.section(place, &format!("{name} {}", variant(place.kind))),
+            "offsets" => self.offsets(place.group),
+            "positions" => self.positions(place.group),
+            "keeps" => self.keeps(place.group),
+            "at_least" => self.at_least(),
+            _ => self.section(place, name),
+        }
+    }
+
+    /// Whether a limit may be left as it was while another is written: then its end is wanted.
+    fn asks_for_ends(&self) -> bool {
+        !matches!(self.shape.act, Act::Peek | Act::Check | Act::Reserve | Act::Charge)
+            || self.any_counts_denied()
+    }
+
+    fn at_least(&mut self) {
+        if self.shape.timed {
+            self.say(&format!("if ttl < {LEAST_WHEN_TIMED} then ttl = {LEAST_WHEN_TIMED} end"));
+        }
+    }
+
+    /// Where everything lies if each limit has its record and there is nothing else.
+    fn offsets(&mut self, group: usize) {
+        let g = group + 1;
+        self.say(&format!("local place = 2\nodd{g} = byte(v{g}) ~= {VERSION}"));
+        let forms: Vec<(usize, Form)> = self.of_group(group).collect();
+        for (position, form) in forms.into_iter().filter(|(_, f)| f.kind != Kind::Unlimited) {
+            let (i, tag) = (position + 1, position * 16 + usize::from(form.kind.rule()));
+            let size = size_of_body(form.kind, i, g);
+            self.say(&format!(
+                "if not odd{g} and byte(v{g}, place) == {tag} then o{i} = place + 1 \
+                 place = o{i} + {size} else odd{g} = true end"
+            ));
+        }
+        self.say(&format!("if place ~= #v{g} + 1 then odd{g} = true end"));
+    }
+
+    /// Gives a record to the limit it belongs to.
+    fn positions(&mut self, group: usize) {
+        let g = group + 1;
+        let mut word = "if";
+        let forms: Vec<(usize, Form)> = self.of_group(group).collect();
+        for (position, form) in forms {
+            let (i, rule) = (position + 1, form.kind.rule());
+            self.say(&format!("{word} position == {position} then r{i} = record"));
+            self.say(&format!("if rule == {rule} then o{i}, m{i} = body, notes end"));
+            word = "elseif";
+        }
+        self.say(&format!("else rest{g} = rest{g} .. record end"));
+    }
+
+    fn keeps(&mut self, group: usize) {
+        if self.shape.act == Act::Reset {
+            return;
+        }
+        let forms: Vec<(usize, Form)> = self.of_group(group).collect();
+        for (position, form) in forms {
+            self.section(place(position, form), "keep");
+        }
+    }
+
+    /// Adds a line, with its names put in.
+    fn line(&mut self, place: Place, line: &str) {
+        let mut parts = line.split('$');
+        self.out.push_str(parts.next().unwrap_or(""));
+        for part in parts {
+            let length = part.find(|c: char| !c.is_ascii_alphabetic() && c != '_');
+            let (name, rest) = part.split_at(length.unwrap_or(part.len()));
+            self.value(place, name);
+            self.out.push_str(rest);
+        }
+        self.out.push('\n');
+    }
+
+    fn value(&mut self, place: Place, name: &str) {
+        let (keys, i) = (self.shape.groups(), place.position + 1);
+        let form = self.shape.forms.get(place.position);
+        let (out, rule) = (&mut self.out, place.kind.rule());
+        // Writing to a string cannot fail.
+        let _ = match name {
+            "i" => write!(out, "{i}"),
+            "g" => write!(out, "{}", place.group + 1),
+            "A" | "tail" => {
+                let offset = self.argument_of(place.position);
+                write!(self.out, "{offset}")
+            }
+            "count_denied" => write!(out, "{}", form.is_some_and(|form| form.count_denied)),
+            "tag" => write!(out, "{}", tag(place.position, rule)),
+            "tag_noted" => write!(out, "{}", tag(place.position, rule + 8)),
+            "size" => write!(out, "{}", size_of_body(place.kind, i, place.group + 1)),
+            "sizes" => write!(out, "{}", BODY_BYTES.map(|size| size.to_string())[1..].join(", ")),
+            "version" => write!(out, "{VERSION}"),
+            "version_char" => write!(out, "\\{VERSION}"),
+            "act" => write!(out, "{}", act_number(self.shape.act)),
+            "id" => write!(out, "{}", keys + 1),
+            "generation" => write!(out, "{}", keys + 1 + usize::from(self.shape.with_id)),
+            "slack" => write!(out, "{SLACK}"),
+            "era" if self.shape.timed => write!(out, "{}", 2 * LEAST_WHEN_TIMED),
+            "era" => write!(out, "{ERA}"),
+            "reserved" => write!(out, "{RESERVED}"),
+            "most_reserved" => write!(out, "{MOST_RESERVED}"),
+            "again" => write!(out, "{AGAIN}"),
+            "overdrawn" => write!(out, "{OVERDRAWN}"),
+            "remembered" => write!(out, "{REMEMBERED}"),
+            _ => write!(out, "${name}"),
+        };
+    }
+}
+
+fn place(position: usize, form: Form) -> Place {
+    Place { position, group: usize::from(form.group), kind: form.kind }
+}
+
+fn body_bytes(kind: Kind) -> usize {
+    BODY_BYTES.get(usize::from(kind.rule())).copied().unwrap_or(0)
+}
+
+/// How long the body of a limit is, in Lua.
+fn size_of_body(kind: Kind, i: usize, g: usize) -> String {
+    match body_bytes(kind) {
+        0 => format!("4 + unpack('<I4', v{g}, o{i})"),
+        size => size.to_string(),
+    }
+}
+
+/// A tag as it stands in a Lua string.
+fn tag(position: usize, rule: u8) -> String {
+    format!("\\{:03}", position * 16 + usize::from(rule))
+}
+
+/// What an act is known by among the answers of an id.
+fn act_number(act: Act) -> usize {
+    Act::ALL.iter().position(|known| *known == act).unwrap_or(Act::ALL.len())
+}

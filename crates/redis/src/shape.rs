@@ -1,0 +1,125 @@
+//! What a script must be made for: the act, and the rules of the limits in their order.
+
+use tollgate_core::{Act, Numbers, Op};
+
+/// The most limits one operation may have on a far store: a tag has four bits for the position.
+pub const MOST_LIMITS: usize = 16;
+
+/// A rule, and where that makes a difference to the script, how its windows are laid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Flow,
+    Drip,
+    Aligned,
+    Calendar,
+    Request,
+    Slots,
+    Estimate,
+    Fade,
+    Held,
+    Unlimited,
+}
+
+/// One limit as the script sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Form {
+    pub(crate) kind: Kind,
+    pub(crate) count_denied: bool,
+    /// Which of the operation's subjects it counts, by the order in which they come.
+    pub(crate) group: u8,
+}
+
+/// All that tells one script from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    pub(crate) act: Act,
+    /// Whether it takes and gives nothing, so that it only looks.
+    pub(crate) only_looks: bool,
+    /// Whether the time is passed in.
+    pub(crate) timed: bool,
+    /// Whether there is an id that means something to this act.
+    pub(crate) with_id: bool,
+    pub(crate) forms: Vec<Form>,
+}
+
+impl Kind {
+    pub(crate) fn of(numbers: &Numbers) -> Kind {
+        match numbers {
+            Numbers::Flow { .. } => Kind::Flow,
+            Numbers::Drip { .. } => Kind::Drip,
+            Numbers::Aligned { .. } => Kind::Aligned,
+            Numbers::Calendar { .. } => Kind::Calendar,
+            Numbers::Request { .. } => Kind::Request,
+            Numbers::Slots { .. } => Kind::Slots,
+            Numbers::Estimate { .. } => Kind::Estimate,
+            Numbers::Fade { .. } => Kind::Fade,
+            Numbers::Held { .. } => Kind::Held,
+            // One that is not known here yet would have to be refused where a limit is made.
+            _ => Kind::Unlimited,
+        }
+    }
+
+    /// The number of the rule in a tag.
+    pub(crate) fn rule(self) -> u8 {
+        match self {
+            Kind::Unlimited => 0,
+            Kind::Flow => 1,
+            Kind::Drip => 2,
+            Kind::Aligned | Kind::Calendar | Kind::Request => 3,
+            Kind::Slots => 4,
+            Kind::Estimate => 5,
+            Kind::Fade => 6,
+            Kind::Held => 7,
+        }
+    }
+
+    /// How many bytes the packed numbers of such a limit take.
+    pub(crate) fn argument_bytes(self) -> usize {
+        match self {
+            Kind::Flow => 49,
+            Kind::Drip => 15,
+            Kind::Aligned | Kind::Request | Kind::Estimate | Kind::Held => 11,
+            Kind::Calendar => 32,
+            Kind::Slots => 18,
+            Kind::Fade => 31,
+            Kind::Unlimited => 0,
+        }
+    }
+}
+
+/// How many bytes the body of each rule takes in the store, by its number; 0 for those that say so
+/// themselves.
+pub(crate) const BODY_BYTES: [usize; 8] = [0, 22, 25, 21, 0, 28, 38, 0];
+/// How many bytes are told of a body that says its size itself.
+pub(crate) const SUMMARY_BYTES: usize = 21;
+
+impl Shape {
+    /// The shape of an operation, and where each of its subjects comes first.
+    pub(crate) fn of(op: &Op<'_>, numbers: &[Numbers], timed: bool) -> (Shape, Vec<usize>) {
+        let mut firsts: Vec<usize> = Vec::new();
+        let mut forms = Vec::with_capacity(op.items.len());
+        for (position, (item, numbers)) in op.items.iter().zip(numbers).enumerate() {
+            let same = |first: &usize| op.items.get(*first).map(|i| i.subject) == Some(item.subject);
+            let group = firsts.iter().position(same).unwrap_or_else(|| {
+                firsts.push(position);
+                firsts.len().saturating_sub(1)
+            });
+            forms.push(Form {
+                kind: Kind::of(numbers),
+                count_denied: item.limit.counts_denied(),
+                group: u8::try_from(group).unwrap_or(u8::MAX),
+            });
+        }
+        let with_id = op.id.is_some() && op.act != Act::Peek;
+        let only_looks = match op.act {
+            Act::Check | Act::Charge | Act::Refund => op.cost == 0,
+            act => act == Act::Peek,
+        };
+        (Shape { act: op.act, only_looks, timed, with_id, forms }, firsts)
+    }
+
+    /// How many different subjects there are.
+    pub(crate) fn groups(&self) -> usize {
+        self.forms.iter().map(|form| usize::from(form.group).saturating_add(1)).max().unwrap_or(0)
+    }
+}

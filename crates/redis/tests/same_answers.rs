@@ -1,0 +1,156 @@
+//! Every store gives the same answer: the same operations at the same instants, in memory and here.
+//!
+//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
+//! which.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+use std::error::Error as _;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use tokio::runtime::Runtime;
+use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
+use tollgate_core::{
+    Answered, Decision, Id, Item, Key, Limit, Name, Op, PlainStore, Span, Store, StoreError, Time,
+};
+use tollgate_fixtures::Server;
+use tollgate_redis::RedisStore;
+
+/// Random operations for each algorithm in an ordinary run.
+const OPERATIONS: u32 = 5_000;
+/// How many operations a random case has on average.
+const PER_CASE: u32 = 12;
+
+fn number(name: &str, otherwise: u32) -> u32 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Two versions of one to three limits, so that they change from one operation to the next.
+#[derive(Debug, Clone)]
+struct Case {
+    versions: [Vec<String>; 2],
+    /// Which of two subjects each limit counts.
+    subjects: [usize; 3],
+    start: u64,
+    steps: Vec<Step>,
+}
+
+fn cases(algorithm: &'static str) -> impl Strategy<Value = Case> {
+    let ours = (limit_line(algorithm), limit_line(algorithm));
+    let other = proptest::sample::select(&ALGORITHMS[..]).prop_flat_map(|algorithm| {
+        let denied = if algorithm == "sliding-log" { "" } else { " count-denied" };
+        let suffix = proptest::sample::select(vec!["", "", "", denied]);
+        (limit_line(algorithm), suffix).prop_map(|(line, suffix)| line + suffix)
+    });
+    let others = proptest::collection::vec(other, 0..3);
+    let start = prop_oneof![
+        2 => 0_u64..1_000_000,
+        4 => 1_700_000_000_000_000_u64..1_800_000_000_000_000,
+        1 => (1_u64 << 52) - 1_000_000_000..(1 << 52) - 1,
+    ];
+    let subjects = prop_oneof![Just([0, 0, 0]), proptest::array::uniform3(0_usize..2)];
+    let parts = (ours, others.clone(), others, subjects, start);
+    parts.prop_flat_map(|((a, b), with_a, with_b, subjects, start)| {
+        let versions = [[vec![a], with_a].concat(), [vec![b], with_b].concat()];
+        let first: Limit = versions[0][0].parse().unwrap();
+        steps(first.capacity().unwrap_or(1), 2).prop_map(move |steps| Case {
+            versions: versions.clone(),
+            subjects,
+            start,
+            steps,
+        })
+    })
+}
+
+fn moved(step: &Step, limits: &[Limit], now: u64) -> u64 {
+    let drain = limits.iter().filter_map(Limit::drain).max().map_or(0, Span::as_micros);
+    let by = i128::from(drain) * i128::from(step.moves.0) / 1000 + i128::from(step.moves.1);
+    let at = u64::try_from((i128::from(now) + by).max(0)).unwrap();
+    at.min(Time::MAX.as_micros())
+}
+
+fn ask(runtime: &Runtime, store: &dyn Store, op: Op<'_>, at: Time) -> Result<Decision, StoreError> {
+    let mut out = [Err(StoreError::unanswered())];
+    let ops = [op];
+    if let Answered::Later(later) = store.apply(&ops, Some(at), &mut out) {
+        runtime.block_on(later);
+    }
+    let [answer] = out;
+    answer
+}
+
+/// The answer in words, so that errors can be compared, and read.
+fn said(answer: &Result<Decision, StoreError>) -> String {
+    match answer {
+        Ok(decision) => format!("{decision:?}"),
+        Err(error) => {
+            let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+            format!("{error}{source}")
+        }
+    }
+}
+
+fn hold(server: &Server, algorithm: &'static str) {
+    let runtime = Runtime::new().unwrap();
+    let far = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
+    let near = PlainStore::default();
+    let policy = Name::new("same").unwrap();
+    let next = std::cell::Cell::new(0_u64);
+    let test = |case: Case| {
+        next.set(next.get() + 1);
+        let keys = ["a", "b"].map(|name| format!("{algorithm}{}{name}", next.get()));
+        let mut now = case.start;
+        let versions = case.versions.map(|lines| -> Vec<Limit> {
+            lines.iter().map(|line| line.parse().unwrap()).collect()
+        });
+        for (place, step) in case.steps.iter().enumerate() {
+            let limits = &versions[step.variant];
+            now = moved(step, limits, now);
+            let subject = |which: usize| Key::new(keys[which].as_bytes()).unwrap().into();
+            let items = limits.iter().zip(case.subjects);
+            let items: Vec<Item<'_>> =
+                items.map(|(limit, which)| Item { limit, subject: subject(which) }).collect();
+            let id = step.id.map(|id| Id::new(id.as_bytes()).unwrap());
+            let op = Op { policy: &policy, items: &items, act: step.act, cost: step.cost, id };
+            let at = Time::from_micros(now).unwrap();
+            let (ours, theirs) = (ask(&runtime, &far, op, at), ask(&runtime, &near, op, at));
+            prop_assert_eq!(said(&ours), said(&theirs), "step {} at {}", place + 1, now);
+        }
+        Ok(())
+    };
+    let config = Config {
+        cases: (number("TOLLGATE_OPERATIONS", OPERATIONS) / PER_CASE).max(1),
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(u64::from(number("TOLLGATE_SEED", 1))),
+        max_shrink_iters: 2_000,
+        ..Config::default()
+    };
+    if let Err(broken) = TestRunner::new(config).run(&cases(algorithm), test) {
+        panic!("{algorithm}: {broken}");
+    }
+}
+
+macro_rules! same_answers {
+    ($($name:ident: $algorithm:literal),* $(,)?) => {
+        $(#[test]
+        fn $name() {
+            if let Some(server) = Server::redis() {
+                hold(&server, $algorithm);
+            }
+        })*
+    };
+}
+
+same_answers! {
+    gcra: "gcra",
+    token_bucket: "token-bucket",
+    leaky_bucket: "leaky-bucket",
+    fixed_window: "fixed-window",
+    request_window: "request-window",
+    sliding_log: "sliding-log",
+    sliding_counters: "sliding-counters",
+    sliding_window: "sliding-window",
+    ar1: "ar1",
+    concurrency: "concurrency",
+}
