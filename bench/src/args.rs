@@ -1,9 +1,12 @@
 //! What can be typed.
 
+use std::path::PathBuf;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::in_process::BENCHES;
+use crate::redis;
 
 #[derive(Parser)]
 #[command(name = "bench", about = "How fast and how small tollgate is, beside its peers")]
@@ -19,6 +22,11 @@ pub(crate) enum Command {
     /// Fills one system and prints the bytes that took; `in-process` starts it for each system
     #[command(hide = true)]
     Fill { system: String, keys: u64 },
+    /// Checks over one Redis, 50 in flight: checks in a second, processor time of client and server
+    Redis(Redis),
+    /// Our client, which `redis` starts for each of our systems
+    #[command(hide = true)]
+    RedisClient(RedisClient),
 }
 
 #[derive(clap::Args)]
@@ -37,22 +45,63 @@ pub(crate) struct InProcess {
     pub(crate) quick: bool,
 }
 
+#[derive(clap::Args)]
+pub(crate) struct Redis {
+    /// One JSON object a line instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How often each system is measured; the median counts [default: 5, the least]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Only this system, beside the one that all are compared with; may be given several times
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(redis::NAMES))]
+    only: Vec<String>,
+    /// Few rounds and few keys, to see that it runs; these figures are not to be quoted
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RedisClient {
+    pub(crate) port: u16,
+    /// A file with one key a line
+    pub(crate) keys: PathBuf,
+    pub(crate) in_flight: usize,
+    pub(crate) system: String,
+}
+
 /// Fewer would let one busy moment of the machine decide the median.
 const LEAST_ROUNDS: usize = 7;
+/// Turns are longer here.
+const LEAST_ROUNDS_REDIS: usize = 5;
 
 fn names() -> PossibleValuesParser {
     BENCHES.map(|bench| bench.name).into()
 }
 
+fn rounds(wanted: Option<usize>, least: usize, quick: bool) -> anyhow::Result<usize> {
+    let (usual, least) = if quick { (3, 1) } else { (least, least) };
+    let rounds = wanted.unwrap_or(usual);
+    anyhow::ensure!(rounds >= least, "--rounds {rounds}: at least {least}, or add --quick");
+    Ok(rounds)
+}
+
 impl InProcess {
     pub(crate) fn rounds(&self) -> anyhow::Result<usize> {
-        let (usual, least) = if self.quick { (3, 1) } else { (LEAST_ROUNDS, LEAST_ROUNDS) };
-        let rounds = self.rounds.unwrap_or(usual);
-        anyhow::ensure!(rounds >= least, "--rounds {rounds}: at least {least}, or add --quick");
-        Ok(rounds)
+        rounds(self.rounds, LEAST_ROUNDS, self.quick)
     }
 
     pub(crate) fn wants(&self, bench: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == bench)
+    }
+}
+
+impl Redis {
+    pub(crate) fn rounds(&self) -> anyhow::Result<usize> {
+        rounds(self.rounds, LEAST_ROUNDS_REDIS, self.quick)
+    }
+
+    pub(crate) fn wants(&self, system: &str) -> bool {
+        self.only.is_empty() || system == redis::BASE || self.only.iter().any(|name| name == system)
     }
 }

@@ -13,8 +13,7 @@ mod systems;
 mod uniform;
 
 use crate::args::InProcess;
-use crate::machine::Machine;
-use crate::{goals as judge, progress, report};
+use crate::{goals as judge, machine, progress, report};
 
 pub(crate) use bench::ALL as BENCHES;
 pub(crate) use bytes::fill;
@@ -22,7 +21,10 @@ use plan::Plan;
 
 pub(crate) fn run(args: &InProcess) -> anyhow::Result<()> {
     let plan = Plan::new(args.rounds()?, args.quick);
-    head(args);
+    machine::announce(args.json);
+    if args.quick {
+        eprintln!("--quick: few rounds and few keys; these figures are not to be quoted");
+    }
     let mut rows = Vec::new();
     for bench in BENCHES.iter().filter(|bench| args.wants(bench.name)) {
         progress::begin(bench.name);
@@ -42,20 +44,4 @@ pub(crate) fn run(args: &InProcess) -> anyhow::Result<()> {
         false => judge::print(&goals, &rows, &mut anstream::stdout())?,
     }
     Ok(())
-}
-
-/// What programs read is figures only; the rest goes where the progress goes.
-fn head(args: &InProcess) {
-    let machine = Machine::look();
-    match args.json {
-        true => eprintln!("{machine}"),
-        false => println!("{machine}"),
-    }
-    if machine.is_busy() {
-        // Two threads that must share a core do not even meet.
-        eprintln!("others are at work on this machine: figures of two threads mean little");
-    }
-    if args.quick {
-        eprintln!("--quick: few rounds and few keys; these figures are not to be quoted");
-    }
 }

@@ -1,6 +1,9 @@
 //! The keys that every system is asked about.
 
 use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
 
 /// Writes a key of 20 bytes over what was there: `user:000000000000042`.
 pub(crate) fn write(number: u64, key: &mut String) {
@@ -30,6 +33,36 @@ pub(crate) fn drawn(draws: u64, among: u64, seed: u64) -> Vec<String> {
     (0..draws).map(one).collect()
 }
 
+/// The first so many keys in a random order, and then in another: were it the same, the second
+/// time would find the memory of all keys in the order in which they were made.
+pub(crate) fn shuffled_twice(count: usize) -> Vec<String> {
+    let mut state = 1;
+    let mut keys = Vec::with_capacity(2 * count);
+    for _ in 0..2 {
+        let mut numbers: Vec<u64> = (0..count as u64).collect();
+        shuffle(&mut numbers, &mut state);
+        keys.extend(numbers.into_iter().map(|number| {
+            let mut key = String::new();
+            write(number, &mut key);
+            key
+        }));
+    }
+    keys
+}
+
+/// One key a line, for clients in other languages.
+pub(crate) fn write_file(file: &Path, keys: &[String]) -> io::Result<()> {
+    fs::write(file, keys.join("\n") + "\n")
+}
+
+/// Fisher and Yates.
+fn shuffle(numbers: &mut [u64], state: &mut u64) {
+    for last in (1..numbers.len()).rev() {
+        let other = next(state) % (last as u64 + 1);
+        numbers.swap(last, usize::try_from(other).expect("it is at most `last`"));
+    }
+}
+
 /// SplitMix64: every run and every system gets the same draws.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -41,6 +74,7 @@ fn next(state: &mut u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn keys_have_20_bytes() {
@@ -54,5 +88,15 @@ mod tests {
     fn draws_are_the_same_every_time_and_differ_by_seed() {
         assert_eq!(drawn(100, 1000, 1), drawn(100, 1000, 1));
         assert_ne!(drawn(100, 1000, 1), drawn(100, 1000, 2));
+    }
+
+    #[test]
+    fn every_key_is_shuffled_twice() {
+        let keys = shuffled_twice(100);
+        let (first, second) = keys.split_at(100);
+        let sorted = |keys: &[String]| BTreeSet::from_iter(keys.to_vec());
+        assert_eq!((sorted(first).len(), sorted(first)), (100, sorted(second)));
+        assert_ne!(first, second);
+        assert!(!first.is_sorted() && !second.is_sorted());
     }
 }

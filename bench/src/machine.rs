@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::thread;
 
-pub(crate) struct Machine {
+struct Machine {
     cpu: String,
     cores: usize,
     rustc: String,
@@ -17,8 +17,23 @@ pub(crate) struct Machine {
 /// Above it, others are at work.
 const BUSY: f64 = 0.5;
 
+/// Says which machine this is, and whether others are at work on it.
+///
+/// What programs read is figures only; then it goes where the progress goes.
+pub(crate) fn announce(json: bool) {
+    let machine = Machine::look();
+    match json {
+        true => eprintln!("{machine}"),
+        false => println!("{machine}"),
+    }
+    if machine.is_busy() {
+        // Two threads that must share a core do not even meet.
+        eprintln!("others are at work on this machine: figures of two threads mean little");
+    }
+}
+
 impl Machine {
-    pub(crate) fn look() -> Machine {
+    fn look() -> Machine {
         let here = env!("CARGO_MANIFEST_DIR");
         let commit = ["-C", here, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"];
         Machine {
@@ -30,7 +45,7 @@ impl Machine {
         }
     }
 
-    pub(crate) fn is_busy(&self) -> bool {
+    fn is_busy(&self) -> bool {
         self.load.is_some_and(|load| load > BUSY)
     }
 }

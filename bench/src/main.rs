@@ -10,6 +10,7 @@ mod keys;
 mod machine;
 mod memory;
 mod progress;
+mod redis;
 mod report;
 mod rounds;
 mod threads;
@@ -23,6 +24,8 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::InProcess(args) => in_process::run(&args),
         Command::Fill { system, keys } => in_process::fill(&system, keys),
+        Command::Redis(args) => redis::run(&args),
+        Command::RedisClient(args) => redis::serve(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

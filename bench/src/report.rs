@@ -81,7 +81,7 @@ fn row_line(row: &Row) -> String {
 }
 
 fn line([system, value, ratio, range, allowed]: [&str; 5]) -> String {
-    let line = format!("  {system:<26}{value:>9}  {ratio:>16}  {range:>18}  {allowed:>7}");
+    let line = format!("  {system:<26}{value:>9}  {ratio:>26}  {range:>18}  {allowed:>7}");
     line.trim_end().to_owned()
 }
 

@@ -41,19 +41,33 @@ pub(crate) fn take_turns<S>(
     contenders: &[Contender<S>],
     mut measure: impl FnMut(&S) -> anyhow::Result<Sample>,
 ) -> anyhow::Result<Vec<Series>> {
-    let empty =
-        |c: &Contender<S>| Series { system: c.name, against: c.against, samples: Vec::new() };
-    let mut all: Vec<Series> = contenders.iter().map(empty).collect();
+    let all = alternate(rounds, contenders.len(), |place| measure(&contenders[place].system))?;
+    let series = |(c, samples): (&Contender<S>, _)| Series::new(c.name, c.against, samples);
+    Ok(contenders.iter().zip(all).map(series).collect())
+}
+
+/// The same for whatever is measured: calls with the place of each, and returns what came of it for
+/// each, one of every round.
+pub(crate) fn alternate<T>(
+    rounds: usize,
+    places: usize,
+    mut measure: impl FnMut(usize) -> anyhow::Result<T>,
+) -> anyhow::Result<Vec<Vec<T>>> {
+    let mut all: Vec<Vec<T>> = (0..places).map(|_| Vec::with_capacity(rounds)).collect();
     for round in 1..=rounds {
         progress::round(round);
-        for (contender, series) in contenders.iter().zip(&mut all) {
-            series.samples.push(measure(&contender.system)?);
+        for (place, results) in all.iter_mut().enumerate() {
+            results.push(measure(place)?);
         }
     }
     Ok(all)
 }
 
 impl Series {
+    pub(crate) fn new(system: &'static str, against: &'static str, samples: Vec<Sample>) -> Series {
+        Series { system, against, samples }
+    }
+
     pub(crate) fn median(&self) -> f64 {
         median(self.samples.iter().map(|sample| sample.value).collect())
     }

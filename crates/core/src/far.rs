@@ -5,7 +5,6 @@
 //! out `remaining`, `retry_after` and `reset_after`. So it answers with the states it left, and
 //! [`explain`] says of them what [`decide`](crate::decide) would have said.
 
-use crate::act::Act;
 use crate::decision::{Answer, Decision, Verdict};
 use crate::limit::Limit;
 use crate::operation::Op;
@@ -170,7 +169,8 @@ impl Op<'_> {
     }
 }
 
-/// What the limits say of the states that are left, at the instant of the operation.
+/// What the limits say of the states that are left, each at the instant of the operation there: limits
+/// may be counted in different places, by different clocks.
 ///
 /// ```
 /// use tollgate_core::{Left, Limit, Span, Time, explain};
@@ -178,7 +178,7 @@ impl Op<'_> {
 /// let limit: Limit = "sliding-log 5/min".parse()?;
 /// let (fits_at, resets) = (Span::ZERO, Span::from_micros(60_000_000));
 /// let left = Left::Counted { used: 2, fits_at, resets };
-/// let decision = explain(true, 1, Time::EPOCH, [(limit.measure(), left)]);
+/// let decision = explain(true, 1, [(limit.measure(), left, Time::EPOCH)]);
 /// assert_eq!(decision.remaining, Some(3));
 /// # Ok::<(), tollgate_core::LimitError>(())
 /// ```
@@ -186,11 +186,10 @@ impl Op<'_> {
 pub fn explain(
     allowed: bool,
     cost: u64,
-    now: Time,
-    limits: impl IntoIterator<Item = (Capacity, Left)>,
+    limits: impl IntoIterator<Item = (Capacity, Left, Time)>,
 ) -> Decision {
     let mut verdict = Verdict::new(allowed);
-    for (measure, left) in limits {
+    for (measure, left, now) in limits {
         verdict.hear(answer(measure, left, now, cost));
     }
     verdict.decision()
@@ -213,13 +212,5 @@ fn answer(measure: Capacity, left: Left, now: Time, cost: u64) -> Answer {
         remaining: Some(room),
         retry_after: (cost <= capacity).then_some(wait),
         reset_after: resets.since(now),
-    }
-}
-
-impl Act {
-    /// Whether a store must know its id: to answer a retry, or to forget it.
-    #[must_use]
-    pub const fn uses_id(self) -> bool {
-        self.is_remembered() || matches!(self, Act::Release)
     }
 }

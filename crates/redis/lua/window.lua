@@ -25,7 +25,7 @@ local z1 = s1 + W
 
 --: around calendar
 local c0, c1, c2, c3 = unpack('<I7I7I7I7', a, $A + 4)
-if now < c0 or now >= c3 then return pack('<BI7B', $again, now, $i - 1) end
+if now < c0 or now >= c3 then return pack('<BI7B', $again, now, $position) end
 local s1, z1 = c1, c2
 if now < c1 then s1, z1 = c0, c1 elseif now >= c2 then s1, z1 = c2, c3 end
 

@@ -1,14 +1,15 @@
 //! From an operation to the call of a script.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use tollgate_core::{Act, Item, Numbers, Op, Span, StoreError, Time};
+use tollgate_core::{Limit, Numbers, Op, Span, StoreError, Time};
 
 use crate::bytes::put;
 use crate::keys::Prefix;
 use crate::reply::Asked;
 use crate::script::{Script, Scripts};
-use crate::shape::{MOST_LIMITS, Shape};
+use crate::shape::{Answers, MOST_LIMITS, Positions, Shape};
 
 /// One call, ready to be sent.
 #[derive(Debug)]
@@ -18,6 +19,15 @@ pub(crate) struct Call {
     pub(crate) keys: Vec<Vec<u8>>,
     pub(crate) argument: Vec<u8>,
     pub(crate) asked: Asked,
+}
+
+/// What is done of an operation in one call: some of its limits, which are counted in the same place.
+#[derive(Debug, Clone)]
+pub(crate) struct Part<'a, 'p> {
+    pub(crate) op: Op<'a>,
+    pub(crate) positions: Cow<'p, Positions>,
+    /// What is done about the answers given under its id, if not what its act says.
+    pub(crate) answers: Option<Answers>,
 }
 
 /// When an operation happens.
@@ -31,58 +41,66 @@ pub(crate) struct When {
 }
 
 impl Call {
-    /// Makes the call.
-    ///
-    /// # Errors
-    /// If the operation makes no sense, or has too many limits.
-    pub(crate) fn new(
-        op: &Op<'_>,
-        when: &When,
-        prefix: &Prefix,
-        scripts: &Scripts,
-    ) -> Result<Call, StoreError> {
-        if let Some(mistake) = op.mistake() {
-            return Err(mistake);
+    /// The call that does one part.
+    pub(crate) fn new(part: &Part<'_, '_>, when: &When, prefix: &Prefix, scripts: &Scripts) -> Call {
+        let (op, positions) = (&part.op, &*part.positions);
+        let mut shape = Shape::of(op, positions, when.at.is_some());
+        if let Some(answers) = part.answers {
+            shape.answers = answers;
         }
-        if op.items.len() > MOST_LIMITS {
-            return Err(StoreError::malformed("more than 16 limits in one operation"));
-        }
-        let numbers: Vec<Numbers> = op.items.iter().map(|item| item.limit.numbers()).collect();
-        let (shape, firsts) = Shape::of(op, &numbers, when.at.is_some());
-        let asked = Asked {
-            asks: op.act.asks(),
-            cost: op.cost,
-            measures: op.items.iter().map(|item| item.limit.measure()).collect(),
-        };
-        let keys = keys(op, &shape, &firsts, prefix);
-        let argument = argument(op, &numbers, when, shape.with_id.then_some(&asked));
-        Ok(Call { script: scripts.of(shape), keys, argument, asked })
+        let items = positions.iter().filter_map(|position| op.items.get(*position));
+        let measures = positions.iter().copied().zip(items.map(|item| item.limit.measure()));
+        let asked = Asked { cost: op.cost, measures: measures.collect() };
+        let keys = keys(op, &shape, positions, prefix);
+        let argument = argument(op, positions, when, shape.with_handle.then_some(&asked));
+        Call { script: scripts.of(shape), keys, argument, asked }
     }
 }
 
-fn keys(op: &Op<'_>, shape: &Shape, firsts: &[usize], prefix: &Prefix) -> Vec<Vec<u8>> {
-    let items = firsts.iter().filter_map(|first| op.items.get(*first));
-    let mut keys: Vec<Vec<u8>> =
-        items.map(|item| prefix.state(op.policy, item.subject)).collect();
-    if op.act.uses_id() && (shape.with_id || op.act == Act::Reset) {
-        let scope = prefix.scope(op, &keys);
-        if let Some(id) = op.id.filter(|_| shape.with_id) {
-            keys.push(scope.id(id));
+/// Why an operation cannot be done by any script, if that is so.
+pub(crate) fn mistake(op: &Op<'_>) -> Option<StoreError> {
+    if op.items.len() > MOST_LIMITS {
+        return Some(StoreError::malformed("more than 16 limits in one operation"));
+    }
+    op.mistake()
+}
+
+fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> Vec<Vec<u8>> {
+    let mut keys: Vec<Vec<u8>> = Vec::with_capacity(shape.groups().saturating_add(2));
+    for (position, form) in positions.iter().zip(&shape.forms) {
+        // The first limit of each subject brings its key.
+        if let Some(item) = op.items.get(*position).filter(|_| usize::from(form.group) == keys.len())
+        {
+            keys.push(prefix.state(op.policy, item.subject));
         }
-        if op.act != Act::Release {
-            keys.push(scope.generation());
+    }
+    let scope = |keys: &[Vec<u8>]| prefix.scope(op, keys);
+    match (shape.answers, op.id) {
+        (Answers::Remember(_), Some(id)) => {
+            let scope = scope(&keys);
+            keys.extend([scope.id(id), scope.generation()]);
         }
+        (Answers::Forget, Some(id)) => keys.push(scope(&keys).id(id)),
+        (Answers::ForgetAll, _) => keys.push(scope(&keys).generation()),
+        _ => {}
     }
     keys
 }
 
 /// One string: the cost and the time, the numbers of each limit, and what is needed for an id.
-fn argument(op: &Op<'_>, numbers: &[Numbers], when: &When, asked: Option<&Asked>) -> Vec<u8> {
+fn argument(
+    op: &Op<'_>,
+    positions: &Positions,
+    when: &When,
+    asked: Option<&Asked>,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     put(&mut out, op.cost, 4);
     put(&mut out, when.at.map_or(0, Time::as_micros), 7);
-    for ((item, numbers), around) in op.items.iter().zip(numbers).zip(&when.windows) {
-        put_numbers(&mut out, item, numbers, *around, op.cost);
+    for position in positions {
+        if let (Some(item), Some(around)) = (op.items.get(*position), when.windows.get(*position)) {
+            put_numbers(&mut out, item.limit, *around, op.cost);
+        }
     }
     if let Some(asked) = asked {
         put(&mut out, op.remembered_for().as_micros(), 7);
@@ -95,9 +113,9 @@ fn argument(op: &Op<'_>, numbers: &[Numbers], when: &When, asked: Option<&Asked>
 }
 
 /// The numbers of one limit, as `lua/*.lua` read them.
-fn put_numbers(out: &mut Vec<u8>, item: &Item<'_>, numbers: &Numbers, around: Time, cost: u64) {
+fn put_numbers(out: &mut Vec<u8>, limit: &Limit, around: Time, cost: u64) {
     let span = |out: &mut Vec<u8>, span: Span| put(out, span.as_micros(), 7);
-    match *numbers {
+    match limit.numbers() {
         Numbers::Flow { capacity, ticks, parts } => put_flow(out, capacity, ticks, parts, cost),
         Numbers::Drip { size, drip, every } => {
             put(out, size, 4);
@@ -113,7 +131,7 @@ fn put_numbers(out: &mut Vec<u8>, item: &Item<'_>, numbers: &Numbers, around: Ti
         }
         Numbers::Calendar { capacity } => {
             put(out, capacity, 4);
-            for bound in item.limit.windows_around(around).unwrap_or_default() {
+            for bound in limit.windows_around(around).unwrap_or_default() {
                 put(out, bound.as_micros(), 7);
             }
         }

@@ -3,13 +3,21 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 mod bytes;
 mod call;
+mod cluster;
+mod connect;
 mod keys;
+mod link;
+mod node;
 mod reply;
 mod script;
 mod shape;
 mod store;
+mod target;
 
+pub use connect::{Builder, ConnectError};
 pub use shape::MOST_LIMITS;
 pub use store::RedisStore;
+pub use target::BadUrl;

@@ -18,39 +18,53 @@ pub(crate) const REMEMBERED: u8 = 4;
 /// An answer, understood.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    Decided(Decision),
+    Decided(Decided),
     /// Ask again, with the windows around this instant for the limit at this position.
     Again(Time, usize),
     Overdrawn,
 }
 
+/// What the limits of one place have decided, and what is left there.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    /// Whether they all allow it, if that was asked.
+    pub(crate) allowed: bool,
+    /// The cost, and what each limit was measured by, when it was decided. For an answer that was
+    /// remembered that is another time, and they may have changed since.
+    cost: u64,
+    limits: Vec<(usize, Capacity, Left, Time)>,
+}
+
 /// What was asked, as far as it matters to the answer.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// Whether it could be denied.
-    pub(crate) asks: bool,
     pub(crate) cost: u64,
-    pub(crate) measures: Vec<Capacity>,
+    /// What each limit is measured by, with its position.
+    pub(crate) measures: Vec<(usize, Capacity)>,
 }
 
 impl Asked {
     /// For whoever repeats it: the answer then needs the numbers of now.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
+        let short = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
         out.extend_from_slice(&self.cost.to_le_bytes());
-        out.push(u8::try_from(self.measures.len()).unwrap_or(u8::MAX));
-        for measure in &self.measures {
+        out.push(short(self.measures.len()));
+        for (position, measure) in &self.measures {
             let (kind, word) = measure.to_words();
-            out.push(kind);
+            out.extend([short(*position), kind]);
             out.extend_from_slice(&word.to_le_bytes());
         }
     }
 
-    fn read_from(asks: bool, bytes: &mut Reader<'_>) -> Option<Asked> {
+    fn read_from(bytes: &mut Reader<'_>) -> Option<Asked> {
         let cost = bytes.number(8)?;
         let count = usize::from(bytes.byte()?);
-        let measure = |_| Capacity::from_words(bytes.byte()?, bytes.number(8)?);
-        let measures: Vec<Capacity> = (0..count).map_while(measure).collect();
-        (measures.len() == count).then_some(Asked { asks, cost, measures })
+        let measures = (0..count).map_while(|_| {
+            let (position, kind) = (usize::from(bytes.byte()?), bytes.byte()?);
+            Some((position, Capacity::from_words(kind, bytes.number(8)?)?))
+        });
+        let measures: Vec<(usize, Capacity)> = measures.collect();
+        (measures.len() == count).then_some(Asked { cost, measures })
     }
 }
 
@@ -65,10 +79,21 @@ impl Reply {
     }
 }
 
+impl Decided {
+    /// What all places together say.
+    pub(crate) fn explain(places: Vec<Decided>, asks: bool) -> Decision {
+        let allowed = !asks || places.iter().all(|place| place.allowed);
+        let cost = places.first().map_or(0, |place| place.cost);
+        let mut limits: Vec<_> = places.into_iter().flat_map(|place| place.limits).collect();
+        limits.sort_by_key(|(position, ..)| *position);
+        explain(allowed, cost, limits.into_iter().map(|(_, measure, left, now)| (measure, left, now)))
+    }
+}
+
 fn read(bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
     let first = bytes.byte()?;
     if first == REMEMBERED {
-        let asked = Asked::read_from(asked.asks, bytes)?;
+        let asked = Asked::read_from(bytes)?;
         return read(bytes, &asked);
     }
     let now = Time::from_micros(bytes.number(7)?)?;
@@ -76,23 +101,25 @@ fn read(bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
         AGAIN => Some(Reply::Again(now, usize::from(bytes.byte()?))),
         OVERDRAWN => Some(Reply::Overdrawn),
         _ => {
-            let left = read_states(bytes, asked.measures.len())?;
-            let allowed = first == ALLOWED || !asked.asks;
-            let limits = asked.measures.iter().copied().zip(left);
-            Some(Reply::Decided(explain(allowed, asked.cost, now, limits)))
+            let states = read_states(bytes)?;
+            let limits = asked.measures.iter().map(|(position, measure)| {
+                let left = states.iter().find(|(tag, _)| tag == position);
+                (*position, *measure, left.map_or(Left::Nothing, |(_, left)| *left), now)
+            });
+            let limits = limits.collect();
+            Some(Reply::Decided(Decided { allowed: first == ALLOWED, cost: asked.cost, limits }))
         }
     }
 }
 
-/// The states of the limits, in their order.
-fn read_states(bytes: &mut Reader<'_>, limits: usize) -> Option<Vec<Left>> {
-    let mut left = vec![Left::Nothing; limits];
+/// The states that are left, with the positions of their limits.
+fn read_states(bytes: &mut Reader<'_>) -> Option<Vec<(usize, Left)>> {
+    let mut left = Vec::new();
     if bytes.byte()? != VERSION {
         return None;
     }
     while let Some(tag) = bytes.byte() {
-        let state = read_state(bytes, tag % 16)?;
-        *left.get_mut(usize::from(tag / 16))? = state;
+        left.push((usize::from(tag / 16), read_state(bytes, tag % 16)?));
     }
     Some(left)
 }

@@ -23,10 +23,25 @@ pub(crate) enum Kind {
 /// One limit as the script sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Form {
+    /// Where it stands in its policy.
+    pub(crate) position: u8,
     pub(crate) kind: Kind,
     pub(crate) count_denied: bool,
     /// Which of the operation's subjects it counts, by the order in which they come.
     pub(crate) group: u8,
+}
+
+/// What is done about the answers that were given under ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Answers {
+    /// Nothing.
+    LetBe,
+    /// The same was asked before under this id, or is remembered from now on, as this act.
+    Remember(Act),
+    /// What was answered under this id is forgotten.
+    Forget,
+    /// All that was answered is forgotten.
+    ForgetAll,
 }
 
 /// All that tells one script from another.
@@ -37,8 +52,9 @@ pub(crate) struct Shape {
     pub(crate) only_looks: bool,
     /// Whether the time is passed in.
     pub(crate) timed: bool,
-    /// Whether there is an id that means something to this act.
-    pub(crate) with_id: bool,
+    /// Whether what it takes can be found again, by a handle.
+    pub(crate) with_handle: bool,
+    pub(crate) answers: Answers,
     pub(crate) forms: Vec<Form>,
 }
 
@@ -93,29 +109,39 @@ pub(crate) const BODY_BYTES: [usize; 8] = [0, 22, 25, 21, 0, 28, 38, 0];
 /// How many bytes are told of a body that says its size itself.
 pub(crate) const SUMMARY_BYTES: usize = 21;
 
+/// Some of an operation's limits, by their positions: those that are counted in the same place.
+pub(crate) type Positions = [usize];
+
 impl Shape {
-    /// The shape of an operation, and where each of its subjects comes first.
-    pub(crate) fn of(op: &Op<'_>, numbers: &[Numbers], timed: bool) -> (Shape, Vec<usize>) {
-        let mut firsts: Vec<usize> = Vec::new();
-        let mut forms = Vec::with_capacity(op.items.len());
-        for (position, (item, numbers)) in op.items.iter().zip(numbers).enumerate() {
-            let same = |first: &usize| op.items.get(*first).map(|i| i.subject) == Some(item.subject);
-            let group = firsts.iter().position(same).unwrap_or_else(|| {
-                firsts.push(position);
-                firsts.len().saturating_sub(1)
+    /// The shape of an operation over some of its limits.
+    pub(crate) fn of(op: &Op<'_>, positions: &Positions, timed: bool) -> Shape {
+        let mut subjects = Vec::new();
+        let forms = positions.iter().filter_map(|position| {
+            let item = op.items.get(*position)?;
+            let group = subjects.iter().position(|known| *known == item.subject);
+            let group = group.unwrap_or_else(|| {
+                subjects.push(item.subject);
+                subjects.len().saturating_sub(1)
             });
-            forms.push(Form {
-                kind: Kind::of(numbers),
+            Some(Form {
+                position: u8::try_from(*position).unwrap_or(u8::MAX),
+                kind: Kind::of(&item.limit.numbers()),
                 count_denied: item.limit.counts_denied(),
                 group: u8::try_from(group).unwrap_or(u8::MAX),
-            });
-        }
-        let with_id = op.id.is_some() && op.act != Act::Peek;
+            })
+        });
+        let forms = forms.collect();
+        let answers = match (op.act, op.id) {
+            (Act::Release, Some(_)) => Answers::Forget,
+            (act, Some(_)) if act.is_remembered() => Answers::Remember(act),
+            (Act::Reset, None) => Answers::ForgetAll,
+            _ => Answers::LetBe,
+        };
         let only_looks = match op.act {
             Act::Check | Act::Charge | Act::Refund => op.cost == 0,
             act => act == Act::Peek,
         };
-        (Shape { act: op.act, only_looks, timed, with_id, forms }, firsts)
+        Shape { act: op.act, only_looks, timed, with_handle: op.id.is_some(), answers, forms }
     }
 
     /// How many different subjects there are.

@@ -1,36 +1,51 @@
 //! The store: operations become calls of a script, and its answers decisions.
 
+use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{Cmd, Pipeline, RedisError, Value};
 use tollgate_core::{Answered, Decision, Op, Store, StoreError, Time};
 
-use crate::call::{Call, When};
+use crate::call::{Call, Part, When, mistake};
+use crate::connect::{Builder, ConnectError};
 use crate::keys::Prefix;
-use crate::reply::Reply;
+use crate::link::Link;
+use crate::reply::{Decided, Reply};
 use crate::script::Scripts;
 
-/// How often a script may ask for other windows of the calendar: once for each limit and time is
-/// enough, unless the store's clock jumps about.
+/// How often a script may ask for other windows of the calendar: once for each limit is enough, unless
+/// the store's clock jumps about.
 const MOST_ASKS: usize = 64;
 
-/// Limits over one Redis or Valkey.
+/// Limits over Redis, Valkey or Redis Cluster.
+///
+/// Cheap to share: put it in an `Arc`. Connections are made when they are needed and made again when
+/// they break; all callers share them.
 pub struct RedisStore {
-    connection: MultiplexedConnection,
-    prefix: Prefix,
-    scripts: Scripts,
+    pub(crate) link: Link,
+    pub(crate) prefix: Prefix,
+    pub(crate) scripts: Scripts,
+}
+
+impl std::fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedisStore").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
 }
 
 impl RedisStore {
-    /// Connects to `redis://host:port`.
+    /// The store at a URL: `redis://host:port`, `rediss://…` (TLS), `redis+cluster://host:port,…` or
+    /// `redis+sentinel://host:port,…/name`.
     ///
     /// # Errors
-    /// If that cannot be reached.
-    pub async fn connect(url: &str) -> Result<RedisStore, RedisError> {
-        let client = redis::Client::open(url)?;
-        let connection = client.get_multiplexed_async_connection().await?;
-        Ok(RedisStore { connection, prefix: Prefix::new("tg"), scripts: Scripts::default() })
+    /// If the URL is none of these, or nobody answers there.
+    pub async fn connect(url: &str) -> Result<RedisStore, ConnectError> {
+        RedisStore::builder(url).connect().await
+    }
+
+    /// The same, with more to say about it.
+    #[must_use]
+    pub fn builder(url: &str) -> Builder {
+        Builder::new(url)
     }
 
     async fn answer_all(
@@ -39,126 +54,85 @@ impl RedisStore {
         at: Option<Time>,
         out: &mut [Result<Decision, StoreError>],
     ) {
-        let around = at.unwrap_or_else(own_time);
-        let mut waiting: Vec<Asking<'_, '_>> = ops
-            .iter()
-            .zip(out.iter_mut())
-            .map(|(op, out)| {
-                let windows = vec![around; op.items.len()];
-                Asking { op, out, when: When { at, windows } }
-            })
-            .collect();
-        for _ in 0..MOST_ASKS {
-            if waiting.is_empty() {
-                return;
+        // What is counted in one place is sent together, up to where something is not.
+        let mut together: Vec<(Part<'_, '_>, &mut Result<Decision, StoreError>)> = Vec::new();
+        for (op, out) in ops.iter().zip(out) {
+            if let Some(mistake) = mistake(op) {
+                *out = Err(mistake);
+                continue;
             }
-            waiting = self.ask(waiting).await;
+            let mut places = self.link.places(op, &self.prefix);
+            if places.len() > 1 {
+                self.answer_together(std::mem::take(&mut together), at).await;
+                *out = self.answer_apart(op, &places, at).await;
+            } else {
+                let positions = Cow::Owned(places.pop().unwrap_or_default());
+                together.push((Part { op: *op, positions, answers: None }, out));
+            }
         }
-        for asking in waiting {
-            *asking.out = Err(StoreError::unavailable("the store's clock is never where it was"));
+        self.answer_together(together, at).await;
+    }
+
+    async fn answer_together(
+        &self,
+        together: Vec<(Part<'_, '_>, &mut Result<Decision, StoreError>)>,
+        at: Option<Time>,
+    ) {
+        let (parts, out): (Vec<_>, Vec<_>) = together.into_iter().unzip();
+        let decided = self.decide(&parts, at).await;
+        for ((part, out), decided) in parts.iter().zip(out).zip(decided) {
+            *out = decided.map(|decided| Decided::explain(vec![decided], part.op.act.asks()));
         }
     }
 
-    /// Asks once for each, and answers those that must ask again.
-    async fn ask<'o, 'x>(&self, waiting: Vec<Asking<'o, 'x>>) -> Vec<Asking<'o, 'x>> {
-        let mut calls = Vec::with_capacity(waiting.len());
-        let mut asking = Vec::with_capacity(waiting.len());
-        for one in waiting {
-            match Call::new(one.op, &one.when, &self.prefix, &self.scripts) {
-                Ok(call) => {
-                    calls.push(call);
-                    asking.push(one);
-                }
-                Err(error) => *one.out = Err(error),
+    /// Has each part decided where it is counted; those of one place in their order.
+    pub(crate) async fn decide(
+        &self,
+        parts: &[Part<'_, '_>],
+        at: Option<Time>,
+    ) -> Vec<Result<Decided, StoreError>> {
+        let around = at.unwrap_or_else(own_time);
+        let when = |part: &Part<'_, '_>| When { at, windows: vec![around; part.op.items.len()] };
+        let mut whens: Vec<When> = parts.iter().map(when).collect();
+        let mut out: Vec<Option<Result<Decided, StoreError>>> = parts.iter().map(|_| None).collect();
+        for _ in 0..MOST_ASKS {
+            if out.iter().all(Option::is_some) {
+                break;
             }
+            self.ask(parts, &mut whens, &mut out).await;
         }
-        let answers = self.send(&calls).await;
-        let mut again = Vec::new();
-        for ((mut one, call), answer) in asking.into_iter().zip(&calls).zip(answers) {
-            match answer.and_then(|bytes| Reply::read(&bytes, &call.asked)) {
-                Ok(Reply::Decided(decision)) => *one.out = Ok(decision),
-                Ok(Reply::Overdrawn) => *one.out = Err(StoreError::overdrawn()),
+        let lost = || Err(StoreError::unavailable("the store's clock is never where it was"));
+        out.into_iter().map(|out| out.unwrap_or_else(lost)).collect()
+    }
+
+    /// Asks for those that have no answer yet.
+    async fn ask(
+        &self,
+        parts: &[Part<'_, '_>],
+        whens: &mut [When],
+        out: &mut [Option<Result<Decided, StoreError>>],
+    ) {
+        let open = parts.iter().zip(whens).zip(out).filter(|(_, out)| out.is_none());
+        let (open, calls): (Vec<_>, Vec<Call>) = open
+            .map(|((part, when), out)| {
+                let call = Call::new(part, when, &self.prefix, &self.scripts);
+                ((when, out), call)
+            })
+            .unzip();
+        let answers = self.link.send(&calls).await;
+        for (((when, out), call), answer) in open.into_iter().zip(&calls).zip(answers) {
+            *out = match answer.and_then(|bytes| Reply::read(&bytes, &call.asked)) {
+                Ok(Reply::Decided(decided)) => Some(Ok(decided)),
+                Ok(Reply::Overdrawn) => Some(Err(StoreError::overdrawn())),
                 Ok(Reply::Again(around, position)) => {
-                    if let Some(windows) = one.when.windows.get_mut(position) {
+                    if let Some(windows) = when.windows.get_mut(position) {
                         *windows = around;
                     }
-                    again.push(one);
+                    None
                 }
-                Err(error) => *one.out = Err(error),
-            }
+                Err(error) => Some(Err(error)),
+            };
         }
-        again
-    }
-
-    /// Sends all calls at once; what the server does not know yet is sent again in full.
-    async fn send(&self, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
-        let commands: Vec<Cmd> = calls.iter().map(|call| command(call, false)).collect();
-        let mut answers = self.run(&commands).await;
-        let missing: Vec<usize> =
-            (0..answers.len()).filter(|i| answers.get(*i).is_some_and(is_unknown)).collect();
-        if !missing.is_empty() {
-            let whole = missing.iter().filter_map(|i| calls.get(*i));
-            let whole: Vec<Cmd> = whole.map(|call| command(call, true)).collect();
-            let again = self.run(&whole).await;
-            for (place, answer) in missing.into_iter().zip(again) {
-                if let Some(out) = answers.get_mut(place) {
-                    *out = answer;
-                }
-            }
-        }
-        answers.into_iter().map(bytes_of).collect()
-    }
-
-    /// Runs commands in their order, and answers each.
-    async fn run(&self, commands: &[Cmd]) -> Vec<Result<Value, RedisError>> {
-        let mut connection = self.connection.clone();
-        if let [command] = commands {
-            let answer = connection.req_packed_command(command).await;
-            return vec![answer.and_then(Value::extract_error)];
-        }
-        let mut pipeline = Pipeline::with_capacity(commands.len());
-        pipeline.ignore_errors();
-        for command in commands {
-            pipeline.add_command(command.clone());
-        }
-        match connection.req_packed_commands(&pipeline, 0, commands.len()).await {
-            Ok(values) => values.into_iter().map(Value::extract_error).collect(),
-            Err(error) => commands.iter().map(|_| Err(error.clone())).collect(),
-        }
-    }
-}
-
-/// An operation that waits for its answer.
-struct Asking<'o, 'x> {
-    op: &'o Op<'o>,
-    out: &'x mut Result<Decision, StoreError>,
-    when: When,
-}
-
-fn command(call: &Call, whole: bool) -> Cmd {
-    let mut command = Cmd::new();
-    if whole {
-        command.arg("EVAL").arg(&call.script.text);
-    } else {
-        command.arg("EVALSHA").arg(&call.script.sha);
-    }
-    command.arg(call.keys.len());
-    for key in &call.keys {
-        command.arg(key);
-    }
-    command.arg(&call.argument);
-    command
-}
-
-fn is_unknown(answer: &Result<Value, RedisError>) -> bool {
-    matches!(answer, Err(error) if error.code() == Some("NOSCRIPT"))
-}
-
-fn bytes_of(answer: Result<Value, RedisError>) -> Result<Vec<u8>, StoreError> {
-    match answer {
-        Ok(Value::BulkString(bytes)) => Ok(bytes),
-        Ok(other) => Err(StoreError::unavailable(format!("the script answered {other:?}"))),
-        Err(error) => Err(StoreError::unavailable(error)),
     }
 }
 

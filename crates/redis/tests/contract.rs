@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use tollgate_core::contract::Suite;
-use tollgate_fixtures::Server;
+use tollgate_fixtures::{Cluster, Server};
 use tollgate_redis::RedisStore;
 
 /// Random cases for each law and algorithm in an ordinary run.
@@ -13,19 +13,29 @@ fn cases() -> u32 {
     std::env::var("TOLLGATE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES)
 }
 
-fn keeps_the_contract(server: Option<Server>) {
-    let Some(server) = server else { return };
+fn keeps_the_contract(url: &str) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let store = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
+    let store = runtime.block_on(RedisStore::connect(url)).unwrap();
     Suite::new(&store).block_on(|later| runtime.block_on(later)).cases(cases()).run_all();
 }
 
 #[test]
 fn redis_keeps_the_contract() {
-    keeps_the_contract(Server::redis());
+    if let Some(server) = Server::redis() {
+        keeps_the_contract(&server.url());
+    }
 }
 
 #[test]
 fn valkey_keeps_the_contract() {
-    keeps_the_contract(Server::valkey());
+    if let Some(server) = Server::valkey() {
+        keeps_the_contract(&server.url());
+    }
+}
+
+#[test]
+fn a_cluster_keeps_the_contract() {
+    if let Some(cluster) = Cluster::start() {
+        keeps_the_contract(&cluster.url());
+    }
 }

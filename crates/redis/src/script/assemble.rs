@@ -7,7 +7,7 @@ use tollgate_core::Act;
 use super::VERSION;
 use super::sections::{find, variant};
 use crate::reply::{AGAIN, ALLOWED, OVERDRAWN, REMEMBERED};
-use crate::shape::{BODY_BYTES, Form, Kind, Shape};
+use crate::shape::{Answers, BODY_BYTES, Form, Kind, Shape};
 
 /// How long a state is kept past its reset, in milliseconds.
 const SLACK: u64 = 1_000;
@@ -53,6 +53,9 @@ struct Assembly<'s> {
 /// What a section is assembled for.
 #[derive(Clone, Copy)]
 struct Place {
+    /// Which of the limits, in the order of the argument.
+    index: usize,
+    /// Where it stands in its policy.
     position: usize,
     group: usize,
     kind: Kind,
@@ -65,21 +68,21 @@ impl Assembly<'_> {
         self.out.push('\n');
     }
 
-    fn forms(&self) -> impl Iterator<Item = (usize, Form)> + use<'_> {
-        self.shape.forms.iter().copied().enumerate()
+    fn places(&self) -> Vec<Place> {
+        self.shape.forms.iter().enumerate().map(|(index, form)| place(index, *form)).collect()
     }
 
-    fn of_group(&self, group: usize) -> impl Iterator<Item = (usize, Form)> + use<'_> {
-        self.forms().filter(move |(_, form)| usize::from(form.group) == group)
+    fn of_group(&self, group: usize) -> Vec<Place> {
+        self.places().into_iter().filter(|place| place.group == group).collect()
     }
 
     /// Those that count something.
-    fn counting(&self) -> impl Iterator<Item = (usize, Form)> + use<'_> {
-        self.forms().filter(|(_, form)| form.kind != Kind::Unlimited)
+    fn counting(&self) -> Vec<Place> {
+        self.places().into_iter().filter(Place::counts).collect()
     }
 
     fn any_counts_denied(&self) -> bool {
-        self.shape.act.asks() && self.forms().any(|(_, form)| form.count_denied)
+        self.shape.act.asks() && self.shape.forms.iter().any(|form| form.count_denied)
     }
 
     fn begin(&mut self) {
@@ -93,38 +96,33 @@ impl Assembly<'_> {
             self.say("local t = clock[1] * 1000000 + clock[2]");
         }
         let tail = self.argument_of(self.shape.forms.len());
-        if self.shape.with_id {
+        if self.shape.with_handle {
             let line = format!("local handle, tail = unpack('<I2c0', a, {tail} + 7)");
             self.say(&line);
         } else {
             self.say("local handle = ''");
         }
         self.say("local ok, changed, overdrawn = true, false, false");
-        if self.recalls() {
-            self.section(self.nowhere(), "recall");
-        } else if self.shape.act == Act::Reset {
-            self.say("local generation, last, others");
+        match self.shape.answers {
+            Answers::Remember(_) => self.section(self.nowhere(), "recall"),
+            Answers::ForgetAll => self.say("local generation, last, others"),
+            Answers::LetBe | Answers::Forget => {}
         }
     }
 
-    /// Whether what was answered under the id is asked for.
-    fn recalls(&self) -> bool {
-        self.shape.with_id && self.shape.act.is_remembered()
-    }
-
+    /// Behind all limits.
     fn nowhere(&self) -> Place {
-        Place { position: self.shape.forms.len(), group: 0, kind: Kind::Unlimited }
+        Place { index: self.shape.forms.len(), position: 0, group: 0, kind: Kind::Unlimited }
     }
 
     /// Where the argument of a limit begins.
-    fn argument_of(&self, position: usize) -> usize {
-        let before = self.shape.forms.iter().take(position);
+    fn argument_of(&self, index: usize) -> usize {
+        let before = self.shape.forms.iter().take(index);
         before.fold(HEAD_BYTES, |sum, form| sum.saturating_add(form.kind.argument_bytes())) + 1
     }
 
     fn read(&mut self, group: usize) {
-        let names: Vec<usize> = self.of_group(group).map(|(position, _)| position + 1).collect();
-        for i in names {
+        for i in self.of_group(group).iter().map(Place::i) {
             self.say(&format!("local o{i}, m{i}, r{i}, b{i}, w{i}, x{i}, y{i}, T{i}, U{i}"));
         }
         self.say(&format!("local odd{} = false", group + 1));
@@ -140,11 +138,10 @@ impl Assembly<'_> {
         if act == Act::Reserve && self.any_counts_denied() && self.shape.forms.len() > 1 {
             self.each("act peek");
         }
-        let forms: Vec<(usize, Form)> = self.counting().collect();
-        for (position, form) in forms {
-            let counts = act == Act::Check && form.count_denied;
+        for place in self.counting() {
+            let counts = act == Act::Check && self.counts_denied(place);
             let name = format!("act {act}{}", if counts { " count-denied" } else { "" });
-            self.section(place(position, form), &name);
+            self.section(place, &name);
         }
         if self.any_counts_denied() {
             self.say(&format!("if overdrawn then return pack('<BI7', {OVERDRAWN}, t) end"));
@@ -152,18 +149,20 @@ impl Assembly<'_> {
     }
 
     fn each(&mut self, section: &str) {
-        let forms: Vec<(usize, Form)> = self.counting().collect();
-        for (position, form) in forms {
-            self.section(place(position, form), section);
+        for place in self.counting() {
+            self.section(place, section);
         }
+    }
+
+    fn counts_denied(&self, place: Place) -> bool {
+        self.shape.forms.get(place.index).is_some_and(|form| form.count_denied)
     }
 
     fn finish(&mut self) {
         if !self.shape.only_looks {
             self.take_back_what_was_denied();
-            let changed = self.counting().map(|(position, _)| {
-                format!("b{0} ~= nil or w{0} ~= nil", position + 1)
-            });
+            let changed = self.counting();
+            let changed = changed.iter().map(|at| format!("b{0} ~= nil or w{0} ~= nil", at.i()));
             let changed = changed.collect::<Vec<_>>().join(" or ");
             match self.shape.act {
                 Act::Reset => self.write_if("true"),
@@ -183,13 +182,14 @@ impl Assembly<'_> {
             return;
         }
         self.say("if not ok then");
-        let forms: Vec<(usize, Form)> = self.counting().collect();
-        for (i, form) in forms.into_iter().map(|(position, form)| (position + 1, form)) {
-            if !form.count_denied {
+        let counting = self.counting();
+        for place in &counting {
+            if !self.counts_denied(*place) {
+                let i = place.i();
                 self.say(&format!("b{i}, w{i}, U{i} = nil, nil, T{i}"));
             }
         }
-        if self.counting().next().is_some() {
+        if !counting.is_empty() {
             self.say("else changed = n > 0");
         }
         self.say("end");
@@ -206,10 +206,10 @@ impl Assembly<'_> {
     /// Says which states are left.
     fn reply(&mut self) {
         self.say(&format!("local out = '\\{VERSION}'"));
-        let forms: Vec<(usize, Form)> = self.counting().collect();
-        for (position, form) in forms.into_iter().filter(|_| self.shape.act != Act::Reset) {
-            let (i, g) = (position + 1, form.group + 1);
-            let size = body_bytes(form.kind);
+        let told = if self.shape.act == Act::Reset { Vec::new() } else { self.counting() };
+        for place in told {
+            let (i, g) = (place.i(), place.g());
+            let size = body_bytes(place.kind);
             let told = match size {
                 0 if self.shape.only_looks => format!("T{i}"),
                 0 => format!("U{i}"),
@@ -220,7 +220,7 @@ impl Assembly<'_> {
                 let as_it_was = format!("sub(v{g}, o{i}, o{i} + {})", size - 1);
                 self.say(&format!("if body == nil then body = o{i} and {as_it_was} end"));
             }
-            let tag = tag(position, form.kind.rule());
+            let tag = tag(place.position, place.kind.rule());
             self.say(&format!("if body then out = out .. '{tag}' .. body end end"));
         }
         self.say(&format!("local reply = pack('<BI7', ok and {ALLOWED} or 0, t) .. out"));
@@ -230,10 +230,10 @@ impl Assembly<'_> {
         if self.shape.act == Act::Reset {
             self.section(self.nowhere(), "forget_all");
         }
-        if self.recalls() {
-            self.section(self.nowhere(), "remember");
-        } else if self.shape.act == Act::Release {
-            self.section(self.nowhere(), "forget");
+        match self.shape.answers {
+            Answers::Remember(_) => self.section(self.nowhere(), "remember"),
+            Answers::Forget => self.section(self.nowhere(), "forget"),
+            Answers::LetBe | Answers::ForgetAll => {}
         }
     }
 
@@ -277,10 +277,9 @@ impl Assembly<'_> {
     fn offsets(&mut self, group: usize) {
         let g = group + 1;
         self.say(&format!("local place = 2\nodd{g} = byte(v{g}) ~= {VERSION}"));
-        let forms: Vec<(usize, Form)> = self.of_group(group).collect();
-        for (position, form) in forms.into_iter().filter(|(_, f)| f.kind != Kind::Unlimited) {
-            let (i, tag) = (position + 1, position * 16 + usize::from(form.kind.rule()));
-            let size = size_of_body(form.kind, i, g);
+        for place in self.of_group(group).into_iter().filter(Place::counts) {
+            let (i, tag) = (place.i(), place.position * 16 + usize::from(place.kind.rule()));
+            let size = size_of_body(place.kind, i, g);
             self.say(&format!(
                 "if not odd{g} and byte(v{g}, place) == {tag} then o{i} = place + 1 \
                  place = o{i} + {size} else odd{g} = true end"
@@ -293,9 +292,8 @@ impl Assembly<'_> {
     fn positions(&mut self, group: usize) {
         let g = group + 1;
         let mut word = "if";
-        let forms: Vec<(usize, Form)> = self.of_group(group).collect();
-        for (position, form) in forms {
-            let (i, rule) = (position + 1, form.kind.rule());
+        for place in self.of_group(group) {
+            let (i, position, rule) = (place.i(), place.position, place.kind.rule());
             self.say(&format!("{word} position == {position} then r{i} = record"));
             self.say(&format!("if rule == {rule} then o{i}, m{i} = body, notes end"));
             word = "elseif";
@@ -307,9 +305,8 @@ impl Assembly<'_> {
         if self.shape.act == Act::Reset {
             return;
         }
-        let forms: Vec<(usize, Form)> = self.of_group(group).collect();
-        for (position, form) in forms {
-            self.section(place(position, form), "keep");
+        for place in self.of_group(group) {
+            self.section(place, "keep");
         }
     }
 
@@ -327,27 +324,29 @@ impl Assembly<'_> {
     }
 
     fn value(&mut self, place: Place, name: &str) {
-        let (keys, i) = (self.shape.groups(), place.position + 1);
-        let form = self.shape.forms.get(place.position);
+        let (keys, i, count_denied) =
+            (self.shape.groups(), place.i(), self.counts_denied(place));
         let (out, rule) = (&mut self.out, place.kind.rule());
         // Writing to a string cannot fail.
         let _ = match name {
             "i" => write!(out, "{i}"),
-            "g" => write!(out, "{}", place.group + 1),
+            "position" => write!(out, "{}", place.position),
+            "g" => write!(out, "{}", place.g()),
             "A" | "tail" => {
-                let offset = self.argument_of(place.position);
+                let offset = self.argument_of(place.index);
                 write!(self.out, "{offset}")
             }
-            "count_denied" => write!(out, "{}", form.is_some_and(|form| form.count_denied)),
+            "count_denied" => write!(out, "{count_denied}"),
             "tag" => write!(out, "{}", tag(place.position, rule)),
             "tag_noted" => write!(out, "{}", tag(place.position, rule + 8)),
-            "size" => write!(out, "{}", size_of_body(place.kind, i, place.group + 1)),
+            "size" => write!(out, "{}", size_of_body(place.kind, i, place.g())),
             "sizes" => write!(out, "{}", BODY_BYTES.map(|size| size.to_string())[1..].join(", ")),
             "version" => write!(out, "{VERSION}"),
             "version_char" => write!(out, "\\{VERSION}"),
-            "act" => write!(out, "{}", act_number(self.shape.act)),
+            "act" => write!(out, "{}", act_number(self.shape.answers)),
             "id" => write!(out, "{}", keys + 1),
-            "generation" => write!(out, "{}", keys + 1 + usize::from(self.shape.with_id)),
+            "generation" if self.shape.answers == Answers::ForgetAll => write!(out, "{}", keys + 1),
+            "generation" => write!(out, "{}", keys + 2),
             "slack" => write!(out, "{SLACK}"),
             "era" if self.shape.timed => write!(out, "{}", 2 * LEAST_WHEN_TIMED),
             "era" => write!(out, "{ERA}"),
@@ -361,8 +360,25 @@ impl Assembly<'_> {
     }
 }
 
-fn place(position: usize, form: Form) -> Place {
-    Place { position, group: usize::from(form.group), kind: form.kind }
+impl Place {
+    /// What its names end with.
+    fn i(&self) -> usize {
+        self.index + 1
+    }
+
+    /// What the names of its subject end with.
+    fn g(&self) -> usize {
+        self.group + 1
+    }
+
+    fn counts(&self) -> bool {
+        self.kind != Kind::Unlimited
+    }
+}
+
+fn place(index: usize, form: Form) -> Place {
+    let (position, group) = (usize::from(form.position), usize::from(form.group));
+    Place { index, position, group, kind: form.kind }
 }
 
 fn body_bytes(kind: Kind) -> usize {
@@ -383,6 +399,7 @@ fn tag(position: usize, rule: u8) -> String {
 }
 
 /// What an act is known by among the answers of an id.
-fn act_number(act: Act) -> usize {
-    Act::ALL.iter().position(|known| *known == act).unwrap_or(Act::ALL.len())
+fn act_number(answers: Answers) -> usize {
+    let act = |known: &Act| answers == Answers::Remember(*known);
+    Act::ALL.iter().position(act).unwrap_or(Act::ALL.len())
 }

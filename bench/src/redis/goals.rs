@@ -1,0 +1,27 @@
+//! What the figures must be. All are ratios from one run, so that the machine matters less.
+
+use crate::goals::Goal;
+use crate::redis::bench::{CLIENT_CPU, REDIS_CPU};
+use crate::redis::system::{BASE, MAIN};
+use crate::report::Row;
+
+const CLIENT_CPU_GCRA: &str = "client-cpu-gcra";
+const REDIS_CPU_GCRA: &str = "redis-cpu-gcra";
+
+pub(crate) const ALL: [Goal; 2] = [
+    Goal { bench: CLIENT_CPU_GCRA, system: MAIN, at_most: 0.333 },
+    Goal { bench: REDIS_CPU_GCRA, system: MAIN, at_most: 1.25 },
+];
+
+/// The rows that goals are about, once more under names of their own. There are none if the peer
+/// could not be measured.
+pub(crate) fn figures(rows: &[Row]) -> Vec<Row> {
+    let figure = |(bench, name)| {
+        let is_it = |row: &&Row| row.bench == bench && row.system == MAIN && row.against == BASE;
+        let mut row = rows.iter().find(is_it)?.clone();
+        row.bench = name;
+        Some(row)
+    };
+    let wanted = [(CLIENT_CPU, CLIENT_CPU_GCRA), (REDIS_CPU, REDIS_CPU_GCRA)];
+    wanted.into_iter().filter_map(figure).collect()
+}

@@ -1,0 +1,172 @@
+//! Our client, as a program of its own: `redis-client PORT KEYS IN_FLIGHT SYSTEM`.
+//!
+//! All tasks share one store and its one connection, on one thread.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime;
+use tokio::task::JoinSet;
+use tollgate_core::{Act, Answered, Decision, Item, Key, Name, Op, Policy, Store, StoreError};
+use tollgate_redis::RedisStore;
+
+use crate::args::RedisClient;
+use crate::redis::client::Pass;
+use crate::redis::system::{self, Kind, System};
+
+struct Ours {
+    store: RedisStore,
+    policy: Policy,
+    keys: Vec<String>,
+    /// How many keys are checked in one call.
+    batch: usize,
+}
+
+/// Checks what the standard input asks for, until it ends.
+pub(crate) fn serve(args: &RedisClient) -> anyhow::Result<()> {
+    let system = system::find(&args.system).context("there is no such system")?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let ours = Arc::new(runtime.block_on(Ours::connect(system, args.port, &args.keys))?);
+    println!("{}", system.name);
+    for line in io::stdin().lines() {
+        let pass = runtime.block_on(measure(&ours, asked(&line?)?, args.in_flight))?;
+        println!("{}", serde_json::to_string(&pass)?);
+    }
+    Ok(())
+}
+
+/// Reads `FROM COUNT`.
+fn asked(line: &str) -> anyhow::Result<Range<usize>> {
+    let (from, count) = line.split_once(' ').context("expected FROM COUNT")?;
+    let from: usize = from.parse()?;
+    let count: usize = count.parse()?;
+    Ok(from..from + count)
+}
+
+async fn measure(ours: &Arc<Ours>, keys: Range<usize>, in_flight: usize) -> anyhow::Result<Pass> {
+    let checks = keys.len() as u64;
+    let (begun, used) = (Instant::now(), cpu_time());
+    let allowed = check_all(ours, keys, in_flight).await?;
+    let cpu_seconds = (cpu_time() - used).as_secs_f64();
+    Ok(Pass { checks, allowed, seconds: begun.elapsed().as_secs_f64(), cpu_seconds })
+}
+
+/// Of this process, in user and system mode.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.try_into().expect("a process has not used less than no time")
+}
+
+/// Checks these keys, so many at a time; returns how many were allowed.
+async fn check_all(ours: &Arc<Ours>, keys: Range<usize>, in_flight: usize) -> anyhow::Result<u64> {
+    let next = Arc::new(AtomicUsize::new(keys.start));
+    let mut tasks = JoinSet::new();
+    // A batch is as many checks in flight as it has keys.
+    for _ in 0..in_flight / ours.batch {
+        tasks.spawn(check_some(Arc::clone(ours), Arc::clone(&next), keys.end));
+    }
+    let mut allowed = 0;
+    while let Some(done) = tasks.join_next().await {
+        allowed += done??;
+    }
+    Ok(allowed)
+}
+
+async fn check_some(ours: Arc<Ours>, next: Arc<AtomicUsize>, end: usize) -> anyhow::Result<u64> {
+    let mut allowed = 0;
+    loop {
+        let from = next.fetch_add(ours.batch, Ordering::Relaxed);
+        if from >= end {
+            return Ok(allowed);
+        }
+        allowed += match &ours.keys[from..end.min(from + ours.batch)] {
+            [key] => ours.check(key).await?,
+            keys => ours.check_batch(keys).await?,
+        };
+    }
+}
+
+impl Ours {
+    async fn connect(system: &System, port: u16, keys: &Path) -> anyhow::Result<Ours> {
+        let Kind::Ours { lines, batch } = system.kind else {
+            anyhow::bail!("{} is not ours", system.name)
+        };
+        let keys = fs::read_to_string(keys).context("cannot read the keys")?;
+        Ok(Ours {
+            store: RedisStore::connect(&format!("redis://127.0.0.1:{port}")).await?,
+            policy: Policy::parse(Name::default(), lines)?,
+            keys: keys.lines().map(str::to_owned).collect(),
+            batch,
+        })
+    }
+
+    async fn check(&self, key: &str) -> anyhow::Result<u64> {
+        let items = self.items(key)?;
+        let mut answer = Err(StoreError::unanswered());
+        self.ask(&[self.op(&items)], slice::from_mut(&mut answer)).await;
+        Ok(u64::from(answer?.allowed))
+    }
+
+    async fn check_batch(&self, keys: &[String]) -> anyhow::Result<u64> {
+        let items: Vec<_> = keys.iter().map(|key| self.items(key)).collect::<Result<_, _>>()?;
+        let ops: Vec<Op<'_>> = items.iter().map(|items| self.op(items)).collect();
+        let mut answers = vec![Err(StoreError::unanswered()); ops.len()];
+        self.ask(&ops, &mut answers).await;
+        let allowed = |answer: Result<Decision, StoreError>| Ok(u64::from(answer?.allowed));
+        answers.into_iter().map(allowed).sum()
+    }
+
+    async fn ask(&self, ops: &[Op<'_>], answers: &mut [Result<Decision, StoreError>]) {
+        if let Answered::Later(later) = self.store.apply(ops, None, answers) {
+            later.await;
+        }
+    }
+
+    fn items<'a>(&'a self, key: &'a str) -> anyhow::Result<Vec<Item<'a>>> {
+        let key = Key::new(key.as_bytes())?;
+        Ok(self.policy.items(|_| Some(key))?)
+    }
+
+    fn op<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
+        Op { policy: self.policy.name(), items, act: Act::Check, cost: 1, id: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_fixtures::Server;
+
+    use crate::keys;
+    use crate::redis::plan::IN_FLIGHT;
+
+    #[test]
+    fn stretches_are_asked_for_by_start_and_length() {
+        assert_eq!(asked("100 20").unwrap(), 100..120);
+        assert!(asked("100").is_err());
+    }
+
+    /// Else a row would tell of denials, which write nothing.
+    #[test]
+    fn all_of_ours_allow_every_check() {
+        let Some(server) = Server::redis() else { return };
+        let file = server.folder().join("keys");
+        keys::write_file(&file, &keys::shuffled_twice(100)).unwrap();
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for system in system::ALL.iter().filter(|s| matches!(s.kind, Kind::Ours { .. })) {
+            server.cli(&["flushall"]);
+            let ours = runtime.block_on(Ours::connect(system, server.port(), &file)).unwrap();
+            let pass = runtime.block_on(measure(&Arc::new(ours), 0..200, IN_FLIGHT)).unwrap();
+            assert_eq!((pass.checks, pass.allowed), (200, 200), "{}", system.name);
+            assert_eq!(server.cli(&["dbsize"]), "100", "{}", system.name);
+        }
+    }
+}

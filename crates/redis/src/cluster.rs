@@ -1,0 +1,278 @@
+//! Redis Cluster: which node a key lives on, and following it when it moves.
+//!
+//! A node that answers with a redirection has done nothing, so the call goes to where it points. A call
+//! that was sent and got no answer is never sent again. (The cluster client of redis-rs does that,
+//! and sends a whole pipeline again if one command of it was redirected; both would count twice.)
+
+mod slots;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisError, ServerErrorKind, Value};
+use tokio::sync::Mutex;
+use tollgate_core::StoreError;
+
+use crate::call::Call;
+use crate::link::{bytes_of, command, is_unknown};
+use crate::node::{Door, Node, Sent};
+use slots::{Address, Map, at, slot_of};
+pub(crate) use slots::places;
+
+/// While a slot is between two nodes, or has none, it is tried again after this long.
+const PAUSE: Duration = Duration::from_millis(10);
+
+pub(crate) struct Cluster {
+    /// Where to ask when nobody else is known.
+    seeds: Vec<ConnectionInfo>,
+    config: AsyncConnectionConfig,
+    /// How long a call may look for its node.
+    deadline: Duration,
+    nodes: RwLock<HashMap<Address, Arc<Node>>>,
+    map: RwLock<Arc<Map>>,
+    /// Held by whoever draws the map anew; when it was drawn last.
+    drawing: Mutex<Option<Instant>>,
+}
+
+/// Where a call goes next.
+enum Route {
+    /// To the node that has its slot.
+    ToOwner,
+    /// Where it was told.
+    To(Address),
+    /// Where it was told, and it must say that it was.
+    Asking(Address),
+}
+
+struct Trip<'c> {
+    call: &'c Call,
+    route: Route,
+    whole: bool,
+    answer: Option<Result<Value, RedisError>>,
+    /// Why it was turned back last.
+    last: Option<RedisError>,
+}
+
+/// What an answer calls for.
+enum Next {
+    Done,
+    Go(Route),
+    /// With the whole script.
+    Whole,
+    /// After a pause, and with a new map.
+    Wait,
+}
+
+impl Cluster {
+    pub(crate) fn new(
+        seeds: Vec<ConnectionInfo>,
+        config: AsyncConnectionConfig,
+        deadline: Duration,
+    ) -> Cluster {
+        Cluster {
+            seeds,
+            config,
+            deadline,
+            nodes: RwLock::default(),
+            map: RwLock::default(),
+            drawing: Mutex::new(None),
+        }
+    }
+
+    pub(crate) async fn send(&self, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
+        let mut trips: Vec<Trip<'_>> = calls.iter().map(Trip::new).collect();
+        let end = Instant::now() + self.deadline;
+        if self.map().is_empty()
+            && let Err(error) = self.draw(Instant::now()).await
+        {
+            return calls.iter().map(|_| Err(StoreError::unavailable(error.clone()))).collect();
+        }
+        loop {
+            let wait = self.travel(&mut trips).await;
+            let under_way = trips.iter().any(|trip| trip.answer.is_none());
+            if !under_way || Instant::now() >= end {
+                return trips.into_iter().map(Trip::result).collect();
+            }
+            if let Some(since) = wait {
+                tokio::time::sleep(PAUSE).await;
+                // What cannot be drawn now will be tried again, until it is too late.
+                let _ = self.draw(since).await;
+            }
+        }
+    }
+
+    /// Sends each call that is under way to its next node. Answers since when the map is known to be
+    /// wrong, if it is.
+    async fn travel(&self, trips: &mut [Trip<'_>]) -> Option<Instant> {
+        let started = Instant::now();
+        let mut wrong = false;
+        let mut by_node: HashMap<Address, Vec<usize>> = HashMap::new();
+        let map = self.map();
+        for (place, trip) in trips.iter_mut().enumerate().filter(|(_, t)| t.answer.is_none()) {
+            match trip.address(&map) {
+                Some(address) => by_node.entry(address).or_default().push(place),
+                None => wrong = true,
+            }
+        }
+        let rides = by_node.into_iter().map(|(address, places)| {
+            let commands = places.iter().filter_map(|place| trips.get(*place)).map(Trip::commands);
+            let commands: Vec<Cmd> = commands.flatten().collect();
+            let node = self.node(&address);
+            async move { (places, node.run(commands).await) }
+        });
+        for (places, sent) in join_all(rides).await {
+            wrong |= arrive(trips, places, sent);
+        }
+        wrong.then_some(started)
+    }
+
+    fn map(&self) -> Arc<Map> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn node(&self, address: &Address) -> Arc<Node> {
+        let known = self.nodes.read().unwrap_or_else(PoisonError::into_inner).get(address).cloned();
+        known.unwrap_or_else(|| {
+            let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
+            let node = || Arc::new(Node::new(self.door(address), self.config.clone()));
+            Arc::clone(nodes.entry(address.clone()).or_insert_with(node))
+        })
+    }
+
+    /// A node is reached as the seeds are: with their password and their certificates.
+    fn door(&self, address: &Address) -> Door {
+        let seed = self.seeds.iter().find_map(|seed| at(seed, address));
+        match seed.map(Client::open) {
+            Some(Ok(client)) => Door::At(client),
+            _ => Door::Nowhere,
+        }
+    }
+
+    /// Draws the map anew, unless someone has since.
+    pub(crate) async fn draw(&self, since: Instant) -> Result<(), RedisError> {
+        let mut drawn = self.drawing.lock().await;
+        if drawn.is_some_and(|when| when > since) {
+            return Ok(());
+        }
+        let mut addresses = self.map().nodes();
+        addresses.extend(self.seeds.iter().filter_map(slots::address_of));
+        let mut last = RedisError::from((redis::ErrorKind::Client, "no node of a cluster is known"));
+        for address in addresses {
+            match slots::ask(&self.node(&address), &address).await {
+                Ok(map) => {
+                    *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+                    *drawn = Some(Instant::now());
+                    return Ok(());
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Takes in what a node answered; whether the map turned out to be wrong.
+fn arrive(trips: &mut [Trip<'_>], places: Vec<usize>, sent: Sent) -> bool {
+    let mut answers = match sent {
+        Sent::Answered(answers) => answers.into_iter(),
+        // Nothing was sent, so that it can be tried again somewhere else.
+        Sent::Unsent(error) => {
+            for place in places {
+                if let Some(trip) = trips.get_mut(place) {
+                    trip.turn_back(error.clone());
+                }
+            }
+            return true;
+        }
+    };
+    let mut wrong = false;
+    for place in places {
+        let Some(trip) = trips.get_mut(place) else { continue };
+        if let Route::Asking(_) = trip.route {
+            answers.next();
+        }
+        if let Some(answer) = answers.next() {
+            wrong |= trip.hear(answer);
+        }
+    }
+    wrong
+}
+
+impl<'c> Trip<'c> {
+    fn new(call: &'c Call) -> Trip<'c> {
+        Trip { call, route: Route::ToOwner, whole: false, answer: None, last: None }
+    }
+
+    fn address(&self, map: &Map) -> Option<Address> {
+        match &self.route {
+            Route::ToOwner => map.owner(slot_of(self.call.keys.first()?)),
+            Route::To(address) | Route::Asking(address) => Some(address.clone()),
+        }
+    }
+
+    fn commands(&self) -> Vec<Cmd> {
+        let call = command(self.call, self.whole);
+        match self.route {
+            // The two must follow each other, which only one pipeline makes sure of.
+            Route::Asking(_) => vec![redis::cmd("ASKING"), call],
+            _ => vec![call],
+        }
+    }
+
+    /// Whether the map turned out to be wrong.
+    fn hear(&mut self, answer: Result<Value, RedisError>) -> bool {
+        match answer.as_ref().map_or_else(next, |_| Next::Done) {
+            Next::Done => self.answer = Some(answer),
+            Next::Go(route) => {
+                let moved = matches!(route, Route::To(_));
+                self.route = route;
+                self.last = answer.err();
+                return moved;
+            }
+            Next::Whole => self.whole = true,
+            Next::Wait => {
+                if let Err(error) = answer {
+                    self.turn_back(error);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    fn turn_back(&mut self, error: RedisError) {
+        (self.route, self.last) = (Route::ToOwner, Some(error));
+    }
+
+    fn result(self) -> Result<Vec<u8>, StoreError> {
+        let lost = || StoreError::unavailable("no node of the cluster has the key's slot");
+        let answer = self.answer.or(self.last.map(Err));
+        answer.map_or_else(|| Err(lost()), bytes_of)
+    }
+}
+
+/// What an error of a node calls for. All of these say that nothing was done.
+fn next(error: &RedisError) -> Next {
+    let told = || {
+        let (node, _) = error.redirect_node()?;
+        slots::parse_address(node)
+    };
+    match error.kind() {
+        redis::ErrorKind::Server(ServerErrorKind::Moved) => {
+            told().map_or(Next::Wait, |address| Next::Go(Route::To(address)))
+        }
+        redis::ErrorKind::Server(ServerErrorKind::Ask) => {
+            told().map_or(Next::Wait, |address| Next::Go(Route::Asking(address)))
+        }
+        redis::ErrorKind::Server(
+            ServerErrorKind::TryAgain
+            | ServerErrorKind::ClusterDown
+            | ServerErrorKind::MasterDown
+            | ServerErrorKind::ReadOnly,
+        ) => Next::Wait,
+        _ if is_unknown(error) => Next::Whole,
+        _ => Next::Done,
+    }
+}

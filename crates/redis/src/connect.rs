@@ -1,0 +1,147 @@
+//! Making a store from a URL.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use redis::sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType};
+use redis::{AsyncConnectionConfig, Client, ConnectionInfo, RedisError, TlsCertificates};
+use tokio::sync::Mutex;
+
+use crate::cluster::Cluster;
+use crate::keys::Prefix;
+use crate::link::Link;
+use crate::node::{Door, Node};
+use crate::script::Scripts;
+use crate::store::RedisStore;
+use crate::target::{BadUrl, Target};
+
+/// What keys begin with, if not said.
+const PREFIX: &str = "tg";
+/// How long an answer may take, if not said.
+const DEADLINE: Duration = Duration::from_secs(1);
+/// How long connecting may take, if that is longer than an answer may.
+const CONNECTING: Duration = Duration::from_secs(1);
+
+/// Why there is no store.
+#[derive(Debug, Clone)]
+pub struct ConnectError(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Url(BadUrl),
+    Certificate(RedisError),
+    Unreachable(RedisError),
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Url(bad) => bad.fmt(f),
+            Kind::Certificate(error) => write!(f, "the certificate cannot be used: {error}"),
+            Kind::Unreachable(error) => write!(f, "the store cannot be reached: {error}"),
+        }
+    }
+}
+
+impl Error for ConnectError {}
+
+/// A store about to be made.
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until it connects"]
+pub struct Builder {
+    url: String,
+    prefix: String,
+    deadline: Duration,
+    root_certificate: Option<Vec<u8>>,
+}
+
+impl Builder {
+    pub(crate) fn new(url: &str) -> Builder {
+        Builder {
+            url: url.to_owned(),
+            prefix: PREFIX.to_owned(),
+            deadline: DEADLINE,
+            root_certificate: None,
+        }
+    }
+
+    /// What all keys begin with: `tg` if not said. Stores that share a server and a prefix share their
+    /// states.
+    pub fn prefix(mut self, prefix: &str) -> Builder {
+        prefix.clone_into(&mut self.prefix);
+        self
+    }
+
+    /// How long an answer may take before it is an error: a second if not said.
+    pub fn deadline(mut self, deadline: Duration) -> Builder {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The certificate, in PEM, that a server's must be signed by. Otherwise those that the system
+    /// trusts.
+    pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Builder {
+        self.root_certificate = Some(pem.into());
+        self
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// If the URL is none, a certificate cannot be used, or nobody answers.
+    pub async fn connect(self) -> Result<RedisStore, ConnectError> {
+        let store = self.make()?;
+        let unreachable = |error| ConnectError(Kind::Unreachable(error));
+        store.link.greet().await.map_err(unreachable)?;
+        Ok(store)
+    }
+
+    /// Makes the store without asking whether anybody is there: that shows with the first operation.
+    ///
+    /// # Errors
+    /// If the URL is none, or a certificate cannot be used.
+    pub fn make(self) -> Result<RedisStore, ConnectError> {
+        let target = Target::parse(&self.url).map_err(|bad| ConnectError(Kind::Url(bad)))?;
+        let link = self.link(target).map_err(|error| ConnectError(Kind::Certificate(error)))?;
+        Ok(RedisStore { link, prefix: Prefix::new(&self.prefix), scripts: Scripts::default() })
+    }
+
+    fn link(&self, target: Target) -> Result<Link, RedisError> {
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(Some(self.deadline))
+            .set_connection_timeout(Some(self.deadline.max(CONNECTING)));
+        Ok(match target {
+            Target::One(info) => Link::One(Node::new(Door::At(self.client(info)?), config)),
+            Target::Cluster(seeds) => {
+                let seeds = seeds.into_iter().map(|seed| self.trusting(seed));
+                let seeds = seeds.collect::<Result<_, _>>()?;
+                Link::Cluster(Cluster::new(seeds, config, self.deadline))
+            }
+            Target::Sentinel { sentinels, name, primary } => {
+                let sentinels = sentinels.into_iter().map(|one| self.trusting(one));
+                let sentinels = sentinels.collect::<Result<_, _>>()?;
+                let primary = SentinelNodeConnectionInfo::default()
+                    .set_redis_connection_info(primary.redis_settings().clone());
+                let kind = SentinelServerType::Master;
+                let client = SentinelClient::build(sentinels, name, Some(primary), kind)?;
+                Link::One(Node::new(Door::Behind(Box::new(Mutex::new(client))), config))
+            }
+        })
+    }
+
+    fn client(&self, info: ConnectionInfo) -> Result<Client, RedisError> {
+        match &self.root_certificate {
+            Some(pem) => {
+                let root_cert = Some(pem.clone());
+                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
+            }
+            None => Client::open(info),
+        }
+    }
+
+    /// The same address, with the certificate to trust.
+    fn trusting(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
+        Ok(self.client(info)?.get_connection_info().clone())
+    }
+}

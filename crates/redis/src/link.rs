@@ -1,0 +1,105 @@
+//! The way to the store: one server, or the nodes of a cluster.
+
+use std::time::Instant;
+
+use redis::{Cmd, RedisError, ServerErrorKind, Value};
+use tollgate_core::{Op, StoreError};
+
+use crate::call::Call;
+use crate::cluster::Cluster;
+use crate::keys::Prefix;
+use crate::node::{Node, Sent, is};
+
+pub(crate) enum Link {
+    One(Node),
+    Cluster(Cluster),
+}
+
+impl Link {
+    /// Makes sure that somebody is there.
+    pub(crate) async fn greet(&self) -> Result<(), RedisError> {
+        match self {
+            Link::One(node) => match node.run(vec![redis::cmd("PING")]).await {
+                Sent::Unsent(error) => Err(error),
+                Sent::Answered(answers) => {
+                    answers.into_iter().next().unwrap_or(Ok(Value::Nil)).map(|_| ())
+                }
+            },
+            Link::Cluster(cluster) => cluster.draw(Instant::now()).await,
+        }
+    }
+
+    /// The positions of an operation's limits, by the place where they are counted.
+    pub(crate) fn places(&self, op: &Op<'_>, prefix: &Prefix) -> Vec<Vec<usize>> {
+        match self {
+            Link::One(_) => vec![(0..op.items.len()).collect()],
+            Link::Cluster(_) => crate::cluster::places(op, prefix),
+        }
+    }
+
+    /// Does all calls, those of one place in their order.
+    pub(crate) async fn send(&self, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
+        match self {
+            Link::One(node) => send_to_one(node, calls).await,
+            Link::Cluster(cluster) => cluster.send(calls).await,
+        }
+    }
+}
+
+/// Sends everything at once; what the server does not know yet is sent again in full.
+async fn send_to_one(node: &Node, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
+    let mut answers = run(node, calls.iter().map(|call| command(call, false)).collect()).await;
+    let unknown = |answer: &Result<Value, RedisError>| answer.as_ref().is_err_and(is_unknown);
+    let (places, whole): (Vec<usize>, Vec<Cmd>) = answers
+        .iter()
+        .zip(calls)
+        .enumerate()
+        .filter(|(_, (answer, _))| unknown(answer))
+        .map(|(place, (_, call))| (place, command(call, true)))
+        .unzip();
+    if !whole.is_empty() {
+        for (place, answer) in places.into_iter().zip(run(node, whole).await) {
+            if let Some(out) = answers.get_mut(place) {
+                *out = answer;
+            }
+        }
+    }
+    answers.into_iter().map(bytes_of).collect()
+}
+
+async fn run(node: &Node, commands: Vec<Cmd>) -> Vec<Result<Value, RedisError>> {
+    let count = commands.len();
+    match node.run(commands).await {
+        Sent::Answered(answers) => answers,
+        Sent::Unsent(error) => vec![Err(error); count],
+    }
+}
+
+/// The command of a call; the whole script, or only what it is known by.
+pub(crate) fn command(call: &Call, whole: bool) -> Cmd {
+    let mut command = Cmd::new();
+    if whole {
+        command.arg("EVAL").arg(&call.script.text);
+    } else {
+        command.arg("EVALSHA").arg(&call.script.sha);
+    }
+    command.arg(call.keys.len());
+    for key in &call.keys {
+        command.arg(key);
+    }
+    command.arg(&call.argument);
+    command
+}
+
+/// Whether the server does not know the script: it was restarted, flushed, or failed over.
+pub(crate) fn is_unknown(error: &RedisError) -> bool {
+    is(error, ServerErrorKind::NoScript)
+}
+
+pub(crate) fn bytes_of(answer: Result<Value, RedisError>) -> Result<Vec<u8>, StoreError> {
+    match answer {
+        Ok(Value::BulkString(bytes)) => Ok(bytes),
+        Ok(other) => Err(StoreError::unavailable(format!("the script answered {other:?}"))),
+        Err(error) => Err(StoreError::unavailable(error)),
+    }
+}

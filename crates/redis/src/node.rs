@@ -1,0 +1,162 @@
+//! One server: a connection that is made when it is needed, and given up when it breaks.
+//!
+//! A command that was sent and got no answer is never sent again: nobody knows whether it was done, and
+//! doing it twice would count twice.
+
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::sentinel::SentinelClient;
+use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, ServerErrorKind, Value};
+use tokio::sync::Mutex;
+
+/// Whoever asks so soon after a connection could not be made gets the same answer.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How to get a connection.
+pub(crate) enum Door {
+    /// At an address.
+    At(Client),
+    /// Wherever sentinels say the primary is.
+    Behind(Box<Mutex<SentinelClient>>),
+    /// There is none.
+    Nowhere,
+}
+
+pub(crate) struct Node {
+    door: Door,
+    config: AsyncConnectionConfig,
+    line: RwLock<Option<Line>>,
+    /// Held by whoever is connecting; the last time that failed.
+    connecting: Mutex<Option<(Instant, RedisError)>>,
+}
+
+#[derive(Clone)]
+struct Line {
+    connection: MultiplexedConnection,
+    /// Tells a connection from those before it.
+    number: u64,
+}
+
+/// What became of commands.
+pub(crate) enum Sent {
+    /// The server, or the way to it, answered each.
+    Answered(Vec<Result<Value, RedisError>>),
+    /// There is no connection, so that nothing was done.
+    Unsent(RedisError),
+}
+
+impl Node {
+    pub(crate) fn new(door: Door, config: AsyncConnectionConfig) -> Node {
+        Node { door, config, line: RwLock::new(None), connecting: Mutex::new(None) }
+    }
+
+    /// Runs commands, in their order and with nobody's in between if they are few.
+    pub(crate) async fn run(&self, commands: Vec<Cmd>) -> Sent {
+        let mut line = match self.line().await {
+            Ok(line) => line,
+            Err(error) => return Sent::Unsent(error),
+        };
+        let answers = run(&mut line.connection, commands).await;
+        if answers.iter().any(|answer| answer.as_ref().is_err_and(is_broken)) {
+            self.give_up(line.number);
+        }
+        Sent::Answered(answers)
+    }
+
+    async fn line(&self) -> Result<Line, RedisError> {
+        if let Some(line) = self.known() {
+            return Ok(line);
+        }
+        let mut failed = self.connecting.lock().await;
+        if let Some(line) = self.known() {
+            return Ok(line);
+        }
+        if let Some((when, error)) = &*failed
+            && when.elapsed() < PAUSE
+        {
+            return Err(error.clone());
+        }
+        match self.connect().await {
+            Ok(connection) => Ok(self.keep(connection)),
+            Err(error) => {
+                *failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    fn known(&self) -> Option<Line> {
+        let line = self.line.read().unwrap_or_else(PoisonError::into_inner);
+        line.clone().filter(|line| line.number % 2 == 0)
+    }
+
+    fn keep(&self, connection: MultiplexedConnection) -> Line {
+        let mut line = self.line.write().unwrap_or_else(PoisonError::into_inner);
+        let number = line.as_ref().map_or(0, |line| line.number.wrapping_add(1));
+        let kept = Line { connection, number };
+        *line = Some(kept.clone());
+        kept
+    }
+
+    /// Gives a connection up, if it is still the one in use.
+    fn give_up(&self, number: u64) {
+        let mut line = self.line.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = line.as_mut().filter(|line| line.number == number) {
+            // An odd number says that it is broken; the next one that is made goes on from there.
+            line.number = line.number.wrapping_add(1);
+        }
+    }
+
+    async fn connect(&self) -> Result<MultiplexedConnection, RedisError> {
+        match &self.door {
+            Door::At(client) => {
+                client.get_multiplexed_async_connection_with_config(&self.config).await
+            }
+            Door::Behind(sentinels) => {
+                sentinels.lock().await.get_async_connection_with_config(&self.config).await
+            }
+            Door::Nowhere => {
+                let what = "the address of a node cannot be reached as the first ones are";
+                Err((redis::ErrorKind::InvalidClientConfig, what).into())
+            }
+        }
+    }
+}
+
+async fn run(
+    connection: &mut MultiplexedConnection,
+    mut commands: Vec<Cmd>,
+) -> Vec<Result<Value, RedisError>> {
+    if commands.len() == 1
+        && let Some(command) = commands.pop()
+    {
+        let answer = connection.req_packed_command(&command).await;
+        return vec![answer.and_then(Value::extract_error)];
+    }
+    let count = commands.len();
+    let mut pipeline = Pipeline::with_capacity(count);
+    pipeline.ignore_errors();
+    for command in commands {
+        pipeline.add_command(command);
+    }
+    match connection.req_packed_commands(&pipeline, 0, count).await {
+        Ok(values) => values.into_iter().map(Value::extract_error).collect(),
+        Err(error) => vec![Err(error); count],
+    }
+}
+
+/// Whether another connection may do better: this one is gone, or leads to a server that was demoted.
+fn is_broken(error: &RedisError) -> bool {
+    error.is_io_error()
+        || error.is_connection_dropped()
+        || error.is_timeout()
+        || is(error, ServerErrorKind::ReadOnly)
+        || is(error, ServerErrorKind::MasterDown)
+}
+
+/// Whether it is this error of the server's.
+pub(crate) fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
+    error.kind() == redis::ErrorKind::Server(kind)
+}
