@@ -27,8 +27,9 @@ pub(crate) fn announce(json: bool) {
         false => println!("{machine}"),
     }
     if machine.is_busy() {
-        // Two threads that must share a core do not even meet.
-        eprintln!("others are at work on this machine: figures of two threads mean little");
+        // Two threads that must share a core do not even meet; nor do a client and its server.
+        eprintln!("others are at work on this machine: where two threads or two processes");
+        eprintln!("are measured, the figures mean little");
     }
 }
 

@@ -89,11 +89,11 @@ fn measure(args: &Redis, plan: &Plan) -> anyhow::Result<Measured> {
 
 impl Measured {
     fn series(&self, bench: &Bench) -> Vec<Series> {
-        let has_base = self.systems.iter().any(|system| system.name == system::BASE);
+        let has_base = self.systems.iter().any(|system| system.name == BASE);
         let one = |(system, turns): (&&'static System, &Vec<Turn>)| {
             let samples = turns.iter().map(|turn| turn.sample(bench.value)).collect();
             // Without the peer there is nobody to compare with.
-            let against = if has_base { system::BASE } else { system.name };
+            let against = if has_base { BASE } else { system.name };
             Series::new(system.name, against, samples)
         };
         self.systems.iter().zip(&self.turns).map(one).collect()

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tollgate_core::StoreError;
 
 use crate::call::Call;
-use crate::link::{bytes_of, command, is_unknown};
+use crate::link::{bytes_of, command, in_full, is_unknown};
 use crate::node::{Door, Node, Sent};
 use slots::{Address, Map, at, slot_of};
 pub(crate) use slots::places;
@@ -117,8 +117,10 @@ impl Cluster {
             }
         }
         let rides = by_node.into_iter().map(|(address, places)| {
-            let commands = places.iter().filter_map(|place| trips.get(*place)).map(Trip::commands);
-            let commands: Vec<Cmd> = commands.flatten().collect();
+            let riding = places.iter().filter_map(|place| trips.get(*place));
+            let in_full = in_full(riding.clone().map(|trip| trip.call));
+            let commands = riding.zip(in_full).flat_map(|(trip, whole)| trip.commands(whole));
+            let commands: Vec<Cmd> = commands.collect();
             let node = self.node(&address);
             async move { (places, node.run(commands).await) }
         });
@@ -212,8 +214,8 @@ impl<'c> Trip<'c> {
         }
     }
 
-    fn commands(&self) -> Vec<Cmd> {
-        let call = command(self.call, self.whole);
+    fn commands(&self, whole: bool) -> Vec<Cmd> {
+        let call = command(self.call, self.whole || whole);
         match self.route {
             // The two must follow each other, which only one pipeline makes sure of.
             Route::Asking(_) => vec![redis::cmd("ASKING"), call],

@@ -1,5 +1,6 @@
 //! The way to the store: one server, or the nodes of a cluster.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use redis::{Cmd, RedisError, ServerErrorKind, Value};
@@ -48,7 +49,8 @@ impl Link {
 
 /// Sends everything at once; what the server does not know yet is sent again in full.
 async fn send_to_one(node: &Node, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
-    let mut answers = run(node, calls.iter().map(|call| command(call, false)).collect()).await;
+    let commands = calls.iter().zip(in_full(calls.iter()));
+    let mut answers = run(node, commands.map(|(call, whole)| command(call, whole)).collect()).await;
     let unknown = |answer: &Result<Value, RedisError>| answer.as_ref().is_err_and(is_unknown);
     let (places, whole): (Vec<usize>, Vec<Cmd>) = answers
         .iter()
@@ -73,6 +75,18 @@ async fn run(node: &Node, commands: Vec<Cmd>) -> Vec<Result<Value, RedisError>> 
         Sent::Answered(answers) => answers,
         Sent::Unsent(error) => vec![Err(error); count],
     }
+}
+
+/// Which of the calls of one pipeline are sent with the whole script.
+///
+/// None, if each has keys of its own: whatever the server does not know is sent again. But calls on one
+/// key must happen in their order, so that none may be done while one before it was not known. Then
+/// each script comes in full where it comes first.
+pub(crate) fn in_full<'c>(calls: impl Iterator<Item = &'c Call> + Clone) -> Vec<bool> {
+    let mut keys = HashSet::new();
+    let repeated = !calls.clone().all(|call| call.keys.iter().all(|key| keys.insert(key)));
+    let mut scripts = HashSet::new();
+    calls.map(|call| repeated && scripts.insert(&call.script.sha)).collect()
 }
 
 /// The command of a call; the whole script, or only what it is known by.
