@@ -25,7 +25,7 @@ use client::Client;
 pub(crate) use ours::serve;
 use plan::Plan;
 use system::System;
-pub(crate) use system::{BASE, NAMES};
+pub(crate) use system::{BASE, parse as parse_name};
 use turn::Turn;
 
 /// Those that can be measured, and all their turns.

@@ -13,6 +13,7 @@ const DONE: &str = "installed";
 
 /// The folder with the peer's program and packages.
 pub(crate) fn install(peer: &Peer) -> anyhow::Result<PathBuf> {
+    succeed(Command::new(peer.language).arg("--version"))?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join("target/peers").join(peer.name);
     if !is_done(peer, &folder) {
@@ -42,7 +43,7 @@ fn install_packages(peer: &Peer, folder: &Path) -> anyhow::Result<()> {
 
 fn succeed(command: &mut Command) -> anyhow::Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| name.clone())?;
+    let output = command.output().with_context(|| format!("cannot run {name}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     anyhow::ensure!(output.status.success(), "{name}: {}", said.trim());
     Ok(())

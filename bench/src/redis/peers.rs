@@ -9,6 +9,8 @@ use crate::redis::install;
 
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
+    /// The program that runs programs in its language.
+    pub(crate) language: &'static str,
     /// What its packages are, in the form its installer reads.
     pub(crate) manifest: File,
     pub(crate) program: File,
@@ -26,6 +28,7 @@ pub(crate) struct File {
 /// npm's `rate-limiter-flexible`.
 pub(crate) static FLEXIBLE: Peer = Peer {
     name: "rate-limiter-flexible",
+    language: "node",
     manifest: File {
         name: "package.json",
         text: include_str!("../../peers/rate-limiter-flexible/package.json"),
@@ -41,6 +44,7 @@ pub(crate) static FLEXIBLE: Peer = Peer {
 /// PyPI's `limits`.
 pub(crate) static LIMITS: Peer = Peer {
     name: "limits",
+    language: "python3",
     manifest: File {
         name: "requirements.txt",
         text: include_str!("../../peers/limits/requirements.txt"),

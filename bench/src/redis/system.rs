@@ -52,17 +52,6 @@ pub(crate) const ALL: [System; 16] = [
     System { name: "tollgate gcra batch16", kind: Kind::Ours { lines: &[GCRA], batch: 16 } },
 ];
 
-/// What `--only` takes.
-pub(crate) const NAMES: [&str; ALL.len()] = {
-    let mut names = [""; ALL.len()];
-    let mut place = 0;
-    while place < names.len() {
-        names[place] = ALL[place].name;
-        place += 1;
-    }
-    names
-};
-
 const fn ours(name: &'static str, lines: &'static [&'static str]) -> System {
     System { name, kind: Kind::Ours { lines, batch: 1 } }
 }
@@ -75,6 +64,22 @@ pub(crate) fn find(name: &str) -> Option<&'static System> {
     ALL.iter().find(|system| system.name == name)
 }
 
+impl System {
+    /// The name without what all of ours have in common, and without spaces: for the command line.
+    pub(crate) fn short(&self) -> String {
+        self.name.strip_prefix("tollgate ").unwrap_or(self.name).replace(' ', "-")
+    }
+}
+
+/// The name of the system with this short name, or the mistake.
+pub(crate) fn parse(short: &str) -> Result<&'static str, String> {
+    let found = ALL.iter().find(|system| system.short() == short);
+    found.map(|system| system.name).ok_or_else(|| {
+        let names: Vec<String> = ALL.iter().map(System::short).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +88,17 @@ mod tests {
     #[test]
     fn the_rows_that_count_are_there() {
         assert!(find(BASE).is_some() && find(MAIN).is_some());
+    }
+
+    #[test]
+    fn short_names_find_every_system() {
+        assert!(ALL.iter().all(|system| parse(&system.short()) == Ok(system.name)));
+        assert_eq!(parse("gcra"), Ok(MAIN));
+        assert!(
+            parse("crga")
+                .unwrap_err()
+                .contains("limits-moving-window, limits-sliding-window, gcra")
+        );
     }
 
     #[test]

@@ -49,15 +49,19 @@ Times are milliseconds since the epoch and need not be sorted.
 
 Examples:
   tollgate simulate --limit 'gcra 5/s burst 10' --trace examples/retry-storm.jsonl
-  tollgate simulate --limit 'gcra 5/s' --limit 'fixed-window 1000/day' --json < trace.jsonl")]
+  tollgate simulate --limit 'gcra 5/s' --limit 'fixed-window 1000/day' --json < trace.jsonl
+  tollgate simulate --limit 'gcra 5/s' --store redis://127.0.0.1:6379 --trace examples/retry-storm.jsonl
+
+On Redis a run has a prefix of its own, and deletes its keys at the end.")]
 pub(crate) struct Simulate {
     /// A limit line; give several to check them together, all or nothing
     #[arg(long = "limit", value_name = "LINE", required = true)]
     pub(crate) limits: Vec<Limit>,
 
-    /// Where state is kept
-    #[arg(long, value_name = "URL", default_value = "memory:", value_parser = memory_only)]
-    pub(crate) store: String,
+    /// Where state is kept: memory:, redis://host:port, rediss://… (TLS), redis+cluster://host:port,…
+    /// or redis+sentinel://host:port,…/name
+    #[arg(long, value_name = "URL", default_value = "memory:", value_parser = store)]
+    pub(crate) store: Store,
 
     /// The trace; - is standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
@@ -117,9 +121,17 @@ impl Color {
     }
 }
 
-fn memory_only(url: &str) -> Result<String, String> {
-    match url {
-        "memory:" | "memory" => Ok("memory:".to_owned()),
-        _ => Err("this version keeps state in memory only; expected memory:".to_owned()),
+/// Where state is kept.
+#[derive(Debug, Clone)]
+pub(crate) enum Store {
+    Memory,
+    Far(String),
+}
+
+fn store(url: &str) -> Result<Store, String> {
+    if matches!(url, "memory:" | "memory") {
+        return Ok(Store::Memory);
     }
+    let known = tollgate_redis::RedisStore::builder(url).make();
+    known.map(|_| Store::Far(url.to_owned())).map_err(|error| format!("{error}, or memory:"))
 }

@@ -7,6 +7,7 @@
 
 mod args;
 mod explain;
+mod far;
 mod simulate;
 mod validate;
 

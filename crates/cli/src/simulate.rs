@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
-use tollgate_core::Limit;
+use tollgate_core::Op;
 use tollgate_sim::{Answer, Lines, Simulator, Step, Tally};
 
-use crate::args::Simulate;
+use crate::args::{Simulate, Store};
+use crate::far::FarStore;
 
 /// How many bytes are read ahead and written behind.
 const BUFFER: usize = 128 * 1024;
@@ -22,8 +24,29 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
         if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
     let trace = open(path).with_context(|| format!("cannot read {name}"))?;
     let mut lines = Lines::new(BufReader::with_capacity(BUFFER, trace));
-    let mut printer = Printer::new(args.json);
-    let fed = feed(&mut lines, &name, args.limits.clone(), &mut printer);
+    let limits = args.limits.clone();
+    match &args.store {
+        Store::Memory => answer(&mut lines, &name, Simulator::from_limits(limits), args.json),
+        Store::Far(url) => {
+            let far = Rc::new(FarStore::connect(url)?);
+            let store = Rc::clone(&far);
+            let decide = Box::new(move |op: &Op<'_>, at| store.decide(op, at));
+            let simulator = Simulator::in_store(limits, decide);
+            let answered = answer(&mut lines, &name, simulator, args.json);
+            let erased = far.erase();
+            answered.and(erased)
+        }
+    }
+}
+
+fn answer(
+    lines: &mut Lines<BufReader<Box<dyn Read>>>,
+    name: &str,
+    mut simulator: Simulator,
+    json: bool,
+) -> anyhow::Result<()> {
+    let mut printer = Printer::new(json);
+    let fed = feed(lines, name, &mut simulator, &mut printer);
     // Shows what was answered before an error is told.
     let closed = printer.close(fed.is_ok());
     fed.and(Ok(closed?))
@@ -32,10 +55,9 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
 fn feed(
     lines: &mut Lines<BufReader<Box<dyn Read>>>,
     name: &str,
-    limits: Vec<Limit>,
+    simulator: &mut Simulator,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
-    let mut simulator = Simulator::from_limits(limits);
     printer.head()?;
     loop {
         // Whoever feeds us line by line should see each answer before the next question.

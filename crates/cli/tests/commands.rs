@@ -161,7 +161,7 @@ fn a_subject_that_is_not_named_is_an_error() {
 }
 
 /// What was typed, and what the message must say. All end with 2 and print nothing.
-const BAD_ARGS: [(&[&str], &str); 14] = [
+const BAD_ARGS: [(&[&str], &str); 15] = [
     (&[], "Usage: tollgate"),
     (&["simulat"], "a similar subcommand exists: 'simulate'"),
     (&["simulate"], "--limit <LINE>"),
@@ -169,7 +169,11 @@ const BAD_ARGS: [(&[&str], &str); 14] = [
     (&["simulate", "--limit", "gcra 1/s", "--limit", "gcar 1/s"], "did you mean \"gcra\"?"),
     (&["simulate", "--limit"], "a value is required for '--limit <LINE>'"),
     (&["simulate", "--limt", "gcra 1/s"], "a similar argument exists: '--limit'"),
-    (&["simulate", "--limit", "gcra 1/s", "--store", "redis://h"], "keeps state in memory only"),
+    (&["simulate", "--limit", "gcra 1/s", "--store", "http://h"], "expected redis://"),
+    (
+        &["simulate", "--limit", "gcra 1/s", "--store", "redis://127.0.0.1:1"],
+        "the store cannot be reached",
+    ),
     (&["simulate", "--limit", "gcra 1/s", "--trace", "/no/such/file"], "cannot read /no/such/file"),
     (&["simulate", "--limit", "gcra 1/s", "--trace", "/"], "cannot read /"),
     (&["explain"], "<LINE>"),

@@ -2,7 +2,8 @@
 -- and the pace it was written under, ticks / parts for one unit.
 
 --: open
-local cw, cr, rw, rr, p, q = unpack('<I7I4i8I4I7I4', a, $A)
+-- Doubles are read in half the time, and only pass by.
+local cw, cr, rw, rr, p, q = unpack('<dddddd', a, $A)
 local e, f, p0, q0 = at, 0, p, q
 local live, ends, now, muldiv = false, 0, at, nil
 if o$i then
@@ -14,7 +15,7 @@ if o$i then
     ends = f > 0 and e + 1 or e
     if p0 ~= p or q0 ~= q then
       --+ muldiv
-      if rw >= 0 then rw, rr = muldiv(unpack('<I4', a, $A + 34), p0, 0, q0) end
+      if rw >= 0 then rw, rr = muldiv(unpack('<d', a, $A + 48), p0, 0, q0) end
     end
   end
 end
@@ -40,7 +41,7 @@ e, f, live = e + cw, f + cr, true
 if f >= q then e, f = e + 1, f - q end
 
 --: owes
-local mw, mr = unpack('<I7I4', a, $A + 38)
+local mw, mr = unpack('<dd', a, $A + 56)
 over = e - now > mw or e - now == mw and f > mr
 
 --: give

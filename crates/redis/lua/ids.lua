@@ -28,10 +28,10 @@ if changed and ok then
   local till = t + unpack('<I7', a, $tail)
   if till > last then last = till end
   local told = sub(a, tail) .. reply
-  local ttl = floor((last - t) / 1000) + $slack
+  local ttl = (last - t) / 1000 + $slack
   --+ at_least
   local entry = pack('<BI7I2c0I4c0', $act, till, #generation, generation, #told, told)
-  call('SET', KEYS[$id], '$version_char' .. others .. entry, 'PX', ttl)
+  call('PSETEX', KEYS[$id], format('%d', ttl), '$version_char' .. others .. entry)
   if generation ~= '' then call('PEXPIRE', KEYS[$generation], $era) end
 end
 

@@ -4,11 +4,13 @@
 
 --: open
 local L, w, l = unpack('<I4I7I7', a, $A)
-local w0, l0, total, m, es = w, l, 0, 1, ''
+-- How many bytes a count takes, and how a slot is written; naming that takes time, so it is done once.
+local w0, l0, total, m, fmt, es = w, l, 0, 1, '<I7I1', ''
 local live, ends, now, used = false, 0, at, 0
 if o$i then
   local size
   size, w0, l0, total, m = unpack('<I4I7I7I7B', v$g, o$i)
+  if m > 1 then fmt = '<I7I' .. m end
   es = sub(v$g, o$i + 26, o$i + 3 + size)
   local newest = unpack('<I7', es, #es - m - 6)
   ends = newest + l0
@@ -17,7 +19,7 @@ if o$i then
     if newest > now then now = newest end
     --+ used
   else
-    w0, l0, total, m, es, ends = w, l, 0, 1, '', 0
+    w0, l0, total, m, fmt, es, ends = w, l, 0, 1, '<I7I1', '', 0
   end
 end
 
@@ -25,7 +27,7 @@ end
 -- What counts at now.
 used = total
 do
-  local place, fmt = 1, '<I7I' .. m
+  local place = 1
   local start, count = unpack(fmt, es, 1)
   while start + l0 <= now do
     used, place = used - count, place + 7 + m
@@ -42,25 +44,26 @@ if used + n > L then ok = false end
 local function splice(from, to, start, count)
   local before, after = sub(es, 1, from - 1), sub(es, to)
   if count >= 256 ^ m then
-    local m1 = m
+    local m1, short = m, fmt
     while count >= 256 ^ m1 do m1 = m1 + 1 end
+    fmt = '<I7I' .. m1
     local longer = function(slots)
       local out = {}
       for place = 1, #slots, 7 + m do
-        out[#out + 1] = pack('<I7I' .. m1, unpack('<I7I' .. m, slots, place))
+        out[#out + 1] = pack(fmt, unpack(short, slots, place))
       end
       return table.concat(out)
     end
     before, after = longer(before), longer(after)
     m = m1
   end
-  es = before .. (count > 0 and pack('<I7I' .. m, start, count) or '') .. after
+  es = before .. (count > 0 and pack(fmt, start, count) or '') .. after
 end
 
 --: drop_past
 -- Drops what can never count again: no decision is made before the newest slot began.
 do
-  local k, fmt = 7 + m, '<I7I' .. m
+  local k = 7 + m
   local newest, place = unpack('<I7', es, #es - m - 6), 1
   local start, count = unpack(fmt, es, 1)
   while start + l0 <= newest do
@@ -73,7 +76,7 @@ end
 --: add
 -- Adds to the slot that begins at `start`, wherever that is among the others.
 do
-  local k, fmt, place = 7 + m, '<I7I' .. m, #es + 1
+  local k, place = 7 + m, #es + 1
   local to, sum = place, n
   while place > 1 do
     local begins, count = unpack(fmt, es, place - k)
@@ -95,7 +98,7 @@ do
     --+ add
     --+ drop_past
   else
-    w0, l0, total, m, es = w, l, used + n, 1, ''
+    w0, l0, total, m, fmt, es = w, l, used + n, 1, '<I7I1', ''
     splice(1, 1, start, total)
   end
   used, live = used + n, true
@@ -117,7 +120,7 @@ do
   used = used - left
   while left > 0 do
     local place = #es - m - 6
-    local start, count = unpack('<I7I' .. m, es, place)
+    local start, count = unpack(fmt, es, place)
     local gone = count < left and count or left
     splice(place, #es + 1, start, count - gone)
     left, total = left - gone, total - gone
@@ -129,7 +132,7 @@ end
 -- Where the slot lies that an instant falls into, and what it says.
 local function find(instant)
   for place = #es - m - 6, 1, -7 - m do
-    local start, count = unpack('<I7I' .. m, es, place)
+    local start, count = unpack(fmt, es, place)
     if start <= instant then
       if instant < start + w0 then return place, start, count end
       return
@@ -195,7 +198,7 @@ if live then
     if used + n > L and n <= L then
       local left, place = total, 1
       while left + n > L do
-        local start, count = unpack('<I7I' .. m, es, place)
+        local start, count = unpack(fmt, es, place)
         left, when, place = left - count, start + l0, place + 7 + m
       end
     end

@@ -161,28 +161,37 @@ fn sinks_in(units: u64, ticks: u64, parts: u64) -> (u64, u64) {
 const MOST_COUNTED: u64 = (1 << 52) - 1;
 
 fn put_flow(out: &mut Vec<u8>, capacity: u64, ticks: u64, parts: u64, cost: u64) {
-    // Longer than anything may take is long enough, and fits.
+    // Longer than anything may take is long enough, and a double can say it.
     let longest = Span::MAX.as_micros();
-    let (whole, rest) = sinks_in(cost, ticks, parts);
-    put(out, whole.min(2 * longest), 7);
-    put(out, rest, 4);
-    let room = capacity.checked_sub(cost);
-    match room.map(|room| sinks_in(room, ticks, parts)) {
+    let sinks_in = |units| {
+        let (whole, rest) = sinks_in(units, ticks, parts);
+        if whole < 2 * longest { (whole, rest) } else { (2 * longest, 0) }
+    };
+    let (weight, room) = (sinks_in(cost), capacity.checked_sub(cost));
+    put_double(out, weight.0);
+    put_double(out, weight.1);
+    match room.map(sinks_in) {
         Some((whole, rest)) => {
-            put(out, whole, 8);
-            put(out, rest, 4);
+            put_double(out, whole);
+            put_double(out, rest);
         }
+        // It never fits: less than nothing.
         None => {
-            // It never fits: less than nothing.
-            put(out, u64::MAX, 8);
-            put(out, 0, 4);
+            out.extend_from_slice(&(-1.0_f64).to_le_bytes());
+            put_double(out, 0);
         }
     }
-    put(out, ticks, 7);
-    put(out, parts, 4);
-    put(out, room.unwrap_or(0), 4);
-    let (whole, rest) = sinks_in(MOST_COUNTED, ticks, parts);
+    put_double(out, ticks);
+    put_double(out, parts);
+    put_double(out, room.unwrap_or(0));
+    let (whole, rest) = sinks_in(MOST_COUNTED);
     let (whole, rest) = if whole >= longest { (longest, 0) } else { (whole, rest) };
-    put(out, whole, 7);
-    put(out, rest, 4);
+    put_double(out, whole);
+    put_double(out, rest);
+}
+
+/// A number below 2^53, which a double says exactly.
+#[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+fn put_double(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(&(number as f64).to_le_bytes());
 }

@@ -152,6 +152,12 @@ impl Cluster {
         }
     }
 
+    /// All primaries.
+    pub(crate) async fn primaries(&self) -> Result<Vec<Arc<Node>>, RedisError> {
+        self.draw(Instant::now()).await?;
+        Ok(self.map().nodes().iter().map(|address| self.node(address)).collect())
+    }
+
     /// Draws the map anew, unless someone has since.
     pub(crate) async fn draw(&self, since: Instant) -> Result<(), RedisError> {
         let mut drawn = self.drawing.lock().await;

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType};
@@ -112,7 +113,7 @@ impl Builder {
             .set_response_timeout(Some(self.deadline))
             .set_connection_timeout(Some(self.deadline.max(CONNECTING)));
         Ok(match target {
-            Target::One(info) => Link::One(Node::new(Door::At(self.client(info)?), config)),
+            Target::One(info) => Link::One(Arc::new(Node::new(Door::At(self.client(info)?), config))),
             Target::Cluster(seeds) => {
                 let seeds = seeds.into_iter().map(|seed| self.trusting(seed));
                 let seeds = seeds.collect::<Result<_, _>>()?;
@@ -125,7 +126,8 @@ impl Builder {
                     .set_redis_connection_info(primary.redis_settings().clone());
                 let kind = SentinelServerType::Master;
                 let client = SentinelClient::build(sentinels, name, Some(primary), kind)?;
-                Link::One(Node::new(Door::Behind(Box::new(Mutex::new(client))), config))
+                let door = Door::Behind(Box::new(Mutex::new(client)));
+                Link::One(Arc::new(Node::new(door, config)))
             }
         })
     }

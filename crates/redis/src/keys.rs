@@ -30,6 +30,19 @@ impl Prefix {
         Prefix(prefix.to_owned())
     }
 
+    /// What all keys match, and no others.
+    pub(crate) fn pattern(&self) -> String {
+        let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '^' | '-' | '\\');
+        let mut pattern = String::new();
+        for c in self.0.chars() {
+            if special(c) {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+        pattern + ":{*"
+    }
+
     /// The key of the states of one subject under a policy.
     pub(crate) fn state(&self, policy: &Name, subject: Subject<'_>) -> Vec<u8> {
         let kind = subject.kind.map_or("", Name::as_str);

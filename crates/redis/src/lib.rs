@@ -8,6 +8,7 @@ mod bytes;
 mod call;
 mod cluster;
 mod connect;
+mod erase;
 mod keys;
 mod link;
 mod node;

@@ -1,6 +1,7 @@
 //! The way to the store: one server, or the nodes of a cluster.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use redis::{Cmd, RedisError, ServerErrorKind, Value};
@@ -12,7 +13,7 @@ use crate::keys::Prefix;
 use crate::node::{Node, Sent, is};
 
 pub(crate) enum Link {
-    One(Node),
+    One(Arc<Node>),
     Cluster(Cluster),
 }
 
@@ -20,13 +21,16 @@ impl Link {
     /// Makes sure that somebody is there.
     pub(crate) async fn greet(&self) -> Result<(), RedisError> {
         match self {
-            Link::One(node) => match node.run(vec![redis::cmd("PING")]).await {
-                Sent::Unsent(error) => Err(error),
-                Sent::Answered(answers) => {
-                    answers.into_iter().next().unwrap_or(Ok(Value::Nil)).map(|_| ())
-                }
-            },
+            Link::One(node) => node.run(vec![redis::cmd("PING")]).await.only().map(|_| ()),
             Link::Cluster(cluster) => cluster.draw(Instant::now()).await,
+        }
+    }
+
+    /// All servers that hold keys.
+    pub(crate) async fn nodes(&self) -> Result<Vec<Arc<Node>>, RedisError> {
+        match self {
+            Link::One(node) => Ok(vec![Arc::clone(node)]),
+            Link::Cluster(cluster) => cluster.primaries().await,
         }
     }
 

@@ -47,6 +47,16 @@ pub(crate) enum Sent {
     Unsent(RedisError),
 }
 
+impl Sent {
+    /// The answer to a single command.
+    pub(crate) fn only(self) -> Result<Value, RedisError> {
+        match self {
+            Sent::Unsent(error) => Err(error),
+            Sent::Answered(answers) => answers.into_iter().next().unwrap_or(Ok(Value::Nil)),
+        }
+    }
+}
+
 impl Node {
     pub(crate) fn new(door: Door, config: AsyncConnectionConfig) -> Node {
         Node { door, config, line: RwLock::new(None), connecting: Mutex::new(None) }

@@ -92,7 +92,7 @@ impl Kind {
     /// How many bytes the packed numbers of such a limit take.
     pub(crate) fn argument_bytes(self) -> usize {
         match self {
-            Kind::Flow => 49,
+            Kind::Flow => 72,
             Kind::Drip => 15,
             Kind::Aligned | Kind::Request | Kind::Estimate | Kind::Held => 11,
             Kind::Calendar => 32,

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::time::Duration;
+
 use tollgate_core::contract::Suite;
 use tollgate_fixtures::{Cluster, Server};
 use tollgate_redis::RedisStore;
@@ -15,7 +17,9 @@ fn cases() -> u32 {
 
 fn keeps_the_contract(url: &str) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let store = runtime.block_on(RedisStore::connect(url)).unwrap();
+    // A busy machine must not fail the test.
+    let store = RedisStore::builder(url).deadline(Duration::from_secs(60));
+    let store = runtime.block_on(store.connect()).unwrap();
     Suite::new(&store).block_on(|later| runtime.block_on(later)).cases(cases()).run_all();
 }
 

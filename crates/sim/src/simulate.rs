@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tollgate::{Clock, MemoryStore};
 use tollgate_core::{
-    Act, Id, Key, Limit, LimitError, Name, NoKey, Op, Policy, Span, StoreError, Unfit,
+    Act, Decision, Id, Key, Limit, LimitError, Name, NoKey, Op, Policy, Span, StoreError, Time, Unfit,
 };
 
 use crate::answer::{Answer, Printed};
@@ -19,7 +19,22 @@ pub struct Simulator {
     policy: Policy,
     /// The limits as they are printed, to name the one that binds.
     lines: Vec<Printed>,
-    store: Arc<MemoryStore>,
+    store: Kept,
+}
+
+/// Where states are kept.
+enum Kept {
+    Here(Arc<MemoryStore>),
+    Far(Far),
+}
+
+/// Decides an operation at a time, in a store that is not in this process.
+pub type Far = Box<dyn Fn(&Op<'_>, Time) -> Result<Decision, StoreError>>;
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Kept::Here(_)) { "Here" } else { "Far" })
+    }
 }
 
 /// How far the times of a trace may step back and still find what was counted: as far as they like.
@@ -54,7 +69,14 @@ impl fmt::Display for SimulateError {
     }
 }
 
-impl std::error::Error for SimulateError {}
+impl std::error::Error for SimulateError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SimulateError::Store(_, _, error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<NoKey> for SimulateError {
     fn from(error: NoKey) -> SimulateError {
@@ -81,11 +103,21 @@ impl Simulator {
     /// A simulator for these limits, checked together.
     #[must_use]
     pub fn from_limits(limits: Vec<Limit>) -> Simulator {
-        let policy = Policy::new(Name::default(), limits);
-        let lines = policy.limits().iter().map(Printed::new).collect();
         // As many keys as the trace has: whoever simulates wants to see them all.
         let store = MemoryStore::builder().max_keys(usize::MAX).slack(SLACK);
         let store = store.clock(Clock::manual()).build().unwrap_or_default();
+        Simulator::with(limits, Kept::Here(store))
+    }
+
+    /// A simulator for these limits, checked together in a store that is somewhere else.
+    #[must_use]
+    pub fn in_store(limits: Vec<Limit>, store: Far) -> Simulator {
+        Simulator::with(limits, Kept::Far(store))
+    }
+
+    fn with(limits: Vec<Limit>, store: Kept) -> Simulator {
+        let policy = Policy::new(Name::default(), limits);
+        let lines = policy.limits().iter().map(Printed::new).collect();
         Simulator { policy, lines, store }
     }
 
@@ -101,7 +133,11 @@ impl Simulator {
         let policy = self.policy.name();
         let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
         let refused = |error| SimulateError::Store(step.act, step.cost, error);
-        let decision = self.store.answer(&op, Some(step.at)).map_err(refused)?;
+        let decision = match &self.store {
+            Kept::Here(store) => store.answer(&op, Some(step.at)),
+            Kept::Far(decide) => decide(&op, step.at),
+        };
+        let decision = decision.map_err(refused)?;
         let bound_by = self.lines.get(decision.bound_by);
         Ok(Answer { step, decision, bound_by })
     }

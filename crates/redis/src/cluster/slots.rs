@@ -4,7 +4,7 @@ use redis::{Cmd, ConnectionAddr, ConnectionInfo, RedisError, Value, cmd};
 use tollgate_core::Op;
 
 use crate::keys::Prefix;
-use crate::node::{Node, Sent};
+use crate::node::Node;
 
 /// How many slots a cluster has.
 const SLOTS: u16 = 16_384;
@@ -115,12 +115,9 @@ pub(super) fn at(seed: &ConnectionInfo, (host, port): &Address) -> Option<Connec
 pub(super) async fn ask(node: &Node, address: &Address) -> Result<Map, RedisError> {
     let mut slots: Cmd = cmd("CLUSTER");
     slots.arg("SLOTS");
-    let answer = match node.run(vec![slots]).await {
-        Sent::Unsent(error) => Err(error),
-        Sent::Answered(answers) => answers.into_iter().next().unwrap_or(Ok(Value::Nil)),
-    };
+    let answer = node.run(vec![slots]).await.only()?;
     let odd = || RedisError::from((redis::ErrorKind::Parse, "CLUSTER SLOTS was answered oddly"));
-    read(&answer?, &address.0).ok_or_else(odd)
+    read(&answer, &address.0).ok_or_else(odd)
 }
 
 fn read(answer: &Value, host: &str) -> Option<Map> {

@@ -87,12 +87,14 @@ impl Assembly<'_> {
 
     fn begin(&mut self) {
         self.say("local call, unpack, pack = redis.call, struct.unpack, struct.pack");
-        self.say("local sub, byte, floor = string.sub, string.byte, math.floor");
+        self.say("local sub, byte, format = string.sub, string.byte, string.format");
+        self.say("local floor = math.floor");
         self.say("local a = ARGV[1]");
         if self.shape.timed {
             self.say("local n, t = unpack('<I4I7', a)");
         } else {
-            self.say("local n, clock = unpack('<I4', a), call('TIME')");
+            self.say(if self.needs_cost() { "local n = unpack('<I4', a)" } else { "local n = 1" });
+            self.say("local clock = call('TIME')");
             self.say("local t = clock[1] * 1000000 + clock[2]");
         }
         let tail = self.argument_of(self.shape.forms.len());
@@ -108,6 +110,12 @@ impl Assembly<'_> {
             Answers::ForgetAll => self.say("local generation, last, others"),
             Answers::LetBe | Answers::Forget => {}
         }
+    }
+
+    /// Whether it must know the cost as a number. A flow that is checked is told what it weighs.
+    fn needs_cost(&self) -> bool {
+        let flows = self.places().iter().all(|place| place.kind == Kind::Flow);
+        !(flows && matches!(self.shape.act, Act::Check | Act::Charge | Act::Peek))
     }
 
     /// Behind all limits.
@@ -161,19 +169,57 @@ impl Assembly<'_> {
     fn finish(&mut self) {
         if !self.shape.only_looks {
             self.take_back_what_was_denied();
-            let changed = self.counting();
-            let changed = changed.iter().map(|at| format!("b{0} ~= nil or w{0} ~= nil", at.i()));
-            let changed = changed.collect::<Vec<_>>().join(" or ");
-            match self.shape.act {
-                Act::Reset => self.write_if("true"),
-                _ if changed.is_empty() => {}
-                Act::Check | Act::Reserve if !self.any_counts_denied() => self.write_if("ok"),
-                _ => self.write_if(&changed),
-            }
+            self.write();
         }
         self.reply();
         self.note();
         self.say("return reply");
+    }
+
+    fn write(&mut self) {
+        let changed = self.counting();
+        let changed = changed.iter().map(|at| format!("b{0} ~= nil or w{0} ~= nil", at.i()));
+        let changed = changed.collect::<Vec<_>>().join(" or ");
+        match self.shape.act {
+            Act::Reset => self.write_if("true"),
+            _ if changed.is_empty() => {}
+            Act::Check if !self.any_counts_denied() => {
+                let plain = self.nothing_odd();
+                self.write_plainly_if(&format!("ok and {plain}"));
+                self.write_if(&format!("ok and not ({plain})"));
+            }
+            Act::Reserve if !self.any_counts_denied() => self.write_if("ok"),
+            _ => self.write_if(&changed),
+        }
+    }
+
+    /// That every record of every subject is where it was looked for, and there is nothing else.
+    fn nothing_odd(&self) -> String {
+        let odd: Vec<String> = (1..=self.shape.groups()).map(|g| format!("odd{g}")).collect();
+        format!("not ({})", odd.join(" or "))
+    }
+
+    /// The short way to write, for a check that passed: each limit has a new body.
+    fn write_plainly_if(&mut self, condition: &str) {
+        self.say(&format!("if {condition} then"));
+        for group in 0..self.shape.groups() {
+            let (g, places) = (group + 1, self.of_group(group));
+            let mut records = String::new();
+            self.say("local till = 0");
+            for place in places.iter().filter(|place| place.counts()) {
+                let (i, tag) = (place.i(), tag(place.position, place.kind.rule()));
+                let glue = if records.is_empty() { format!("'\\{VERSION}") } else { " .. '".into() };
+                let _ = write!(records, "{glue}{tag}' .. b{i}");
+                self.say(&format!("if y{i} > till then till = y{i} end"));
+            }
+            if !records.is_empty() {
+                self.say(&format!("v{g} = {records}"));
+                self.say(&format!("local ttl = (till - t) / 1000 + {SLACK}"));
+                self.at_least();
+                self.say(&format!("call('PSETEX', KEYS[{g}], format('%d', ttl), v{g})"));
+            }
+        }
+        self.say("end");
     }
 
     /// Forgets what limits would have become, if another has denied it.
@@ -206,6 +252,30 @@ impl Assembly<'_> {
     /// Says which states are left.
     fn reply(&mut self) {
         self.say(&format!("local out = '\\{VERSION}'"));
+        let short = self.tells_what_it_wrote();
+        if short {
+            let plain = self.nothing_odd();
+            let values = (1..=self.shape.groups()).map(|g| match g {
+                1 => format!("(v1 or '\\{VERSION}')"),
+                _ => format!("(v{g} and sub(v{g}, 2) or '')"),
+            });
+            let values = values.collect::<Vec<_>>().join(" .. ");
+            self.say(&format!("if {plain} then out = {values} else"));
+        }
+        self.tell_each();
+        if short {
+            self.say("end");
+        }
+        self.say(&format!("local reply = pack('<BI7', ok and {ALLOWED} or 0, t) .. out"));
+    }
+
+    /// Whether what is told of the states is what is kept of them.
+    fn tells_what_it_wrote(&self) -> bool {
+        let short = self.shape.only_looks || self.shape.act == Act::Check && !self.any_counts_denied();
+        short && self.shape.groups() > 0 && self.counting().iter().all(|at| body_bytes(at.kind) > 0)
+    }
+
+    fn tell_each(&mut self) {
         let told = if self.shape.act == Act::Reset { Vec::new() } else { self.counting() };
         for place in told {
             let (i, g) = (place.i(), place.g());
@@ -223,7 +293,6 @@ impl Assembly<'_> {
             let tag = tag(place.position, place.kind.rule());
             self.say(&format!("if body then out = out .. '{tag}' .. body end end"));
         }
-        self.say(&format!("local reply = pack('<BI7', ok and {ALLOWED} or 0, t) .. out"));
     }
 
     fn note(&mut self) {
@@ -276,6 +345,9 @@ impl Assembly<'_> {
     /// Where everything lies if each limit has its record and there is nothing else.
     fn offsets(&mut self, group: usize) {
         let g = group + 1;
+        if let Some(short) = self.fixed_offsets(group) {
+            return self.say(&short);
+        }
         self.say(&format!("local place = 2\nodd{g} = byte(v{g}) ~= {VERSION}"));
         for place in self.of_group(group).into_iter().filter(Place::counts) {
             let (i, tag) = (place.i(), place.position * 16 + usize::from(place.kind.rule()));
@@ -286,6 +358,23 @@ impl Assembly<'_> {
             ));
         }
         self.say(&format!("if place ~= #v{g} + 1 then odd{g} = true end"));
+    }
+
+    /// The same where no body says its size itself.
+    fn fixed_offsets(&self, group: usize) -> Option<String> {
+        let g = group + 1;
+        let places: Vec<Place> = self.of_group(group).into_iter().filter(Place::counts).collect();
+        let mut place = 2;
+        let (mut tags, mut offsets) = (format!("byte(v{g}) == {VERSION}"), String::new());
+        for at in places {
+            let size = Some(body_bytes(at.kind)).filter(|size| *size > 0)?;
+            let tag = at.position * 16 + usize::from(at.kind.rule());
+            let _ = write!(tags, " and byte(v{g}, {place}) == {tag}");
+            let _ = write!(offsets, "o{} = {} ", at.i(), place + 1);
+            place += 1 + size;
+        }
+        let size = place - 1;
+        Some(format!("if #v{g} == {size} and {tags} then {offsets} else odd{g} = true end"))
     }
 
     /// Gives a record to the limit it belongs to.

@@ -1,0 +1,52 @@
+//! A store somewhere else, for one run: keys of its own, and none of them left behind.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::runtime::{Builder, Runtime};
+use tollgate_core::{Answered, Decision, Op, Store as _, StoreError, Time};
+use tollgate_redis::RedisStore;
+
+/// What a shell expects of whoever was told to stop.
+const INTERRUPTED: i32 = 130;
+
+pub(crate) struct FarStore {
+    runtime: Runtime,
+    store: Arc<RedisStore>,
+}
+
+impl FarStore {
+    /// Connects. From here on Ctrl-C deletes the keys before it ends the program.
+    pub(crate) fn connect(url: &str) -> anyhow::Result<FarStore> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let prefix = format!("tg-run-{:016x}", RandomState::new().hash_one(url));
+        let store = runtime.block_on(RedisStore::builder(url).prefix(&prefix).connect())?;
+        let store = Arc::new(store);
+        runtime.spawn(erase_when_interrupted(Arc::clone(&store)));
+        Ok(FarStore { runtime, store })
+    }
+
+    pub(crate) fn decide(&self, op: &Op<'_>, at: Time) -> Result<Decision, StoreError> {
+        let mut out = [Err(StoreError::unanswered())];
+        let ops = [*op];
+        if let Answered::Later(later) = self.store.apply(&ops, Some(at), &mut out) {
+            self.runtime.block_on(later);
+        }
+        let [answer] = out;
+        answer
+    }
+
+    /// Deletes all keys of this run. They would end by themselves, but not so soon.
+    pub(crate) fn erase(&self) -> anyhow::Result<()> {
+        self.runtime.block_on(self.store.erase()).context("cannot delete the keys of this run")
+    }
+}
+
+async fn erase_when_interrupted(store: Arc<RedisStore>) {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        // Whoever wants to go must not be kept by a store that is gone.
+        let _ = store.erase().await;
+        std::process::exit(INTERRUPTED);
+    }
+}

@@ -1,0 +1,50 @@
+//! Deleting everything that is kept under the prefix.
+
+use redis::{RedisError, cmd};
+use tollgate_core::StoreError;
+
+use crate::node::{Node, Sent};
+use crate::store::RedisStore;
+
+/// About how many keys are looked at in one call.
+const BATCH: usize = 1_000;
+
+impl RedisStore {
+    /// Deletes every key under the store's prefix, a few at a time. Keys that come while it runs may
+    /// stay.
+    ///
+    /// # Errors
+    /// If the store cannot be reached.
+    pub async fn erase(&self) -> Result<(), StoreError> {
+        let pattern = self.prefix.pattern();
+        for node in self.link.nodes().await.map_err(StoreError::unavailable)? {
+            erase_on(&node, &pattern).await.map_err(StoreError::unavailable)?;
+        }
+        Ok(())
+    }
+}
+
+async fn erase_on(node: &Node, pattern: &str) -> Result<(), RedisError> {
+    let mut cursor = b"0".to_vec();
+    loop {
+        let mut scan = cmd("SCAN");
+        scan.arg(&cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(BATCH);
+        let (next, keys): (Vec<u8>, Vec<Vec<u8>>) =
+            redis::from_redis_value(node.run(vec![scan]).await.only()?)?;
+        let unlink = |key: Vec<u8>| {
+            let mut unlink = cmd("UNLINK");
+            unlink.arg(key);
+            unlink
+        };
+        // One key each: those of a cluster lie in different slots.
+        if !keys.is_empty()
+            && let Sent::Unsent(error) = node.run(keys.into_iter().map(unlink).collect()).await
+        {
+            return Err(error);
+        }
+        if next == b"0" {
+            return Ok(());
+        }
+        cursor = next;
+    }
+}
