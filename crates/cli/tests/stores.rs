@@ -23,7 +23,8 @@ const LIMITS: [&str; 9] = [
 
 /// Some thousand steps over a few keys, with every act and times that step back.
 fn trace() -> String {
-    let acts = ["check", "check", "check", "peek", "charge", "refund", "reserve", "settle", "reset"];
+    let acts =
+        ["check", "check", "check", "peek", "charge", "refund", "reserve", "settle", "reset"];
     let mut trace = String::new();
     let mut random = 1_u64;
     for step in 0_u64..2_000 {

@@ -42,7 +42,9 @@ impl<'a> Op<'a> {
             items.iter().take(place).all(|earlier| earlier.subject != subject)
         };
         let subjects = items.iter().map(|item| item.subject).enumerate();
-        subjects.filter(move |(place, subject)| is_new(*place, *subject)).map(|(_, subject)| subject)
+        subjects
+            .filter(move |(place, subject)| is_new(*place, *subject))
+            .map(|(_, subject)| subject)
     }
 
     /// What its leases and reservations are found under: the id, and where limits count different

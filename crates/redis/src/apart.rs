@@ -39,7 +39,7 @@ impl RedisStore {
             self.take_back_charge(op, places, &decided, at).await;
         }
         let decided = decided.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(Decided::explain(decided, op.act.asks()))
+        Ok(Decided::explain_all(decided, op.act.asks()))
     }
 
     async fn reserve_apart(
@@ -64,19 +64,17 @@ impl RedisStore {
                 self.close(&reserve, places, at).await;
             }
             let decided = decided.into_iter().collect::<Result<Vec<_>, _>>()?;
-            return Ok(Decided::explain(decided, true));
+            return Ok(Decided::explain_all(decided, true));
         }
         let mut left = Vec::with_capacity(places.len());
         for (decided, positions) in decided.into_iter().zip(places) {
             left.push(match decided {
-                Ok(decided) if decided.allowed => {
-                    self.give_back(op, &reserve, positions, at).await
-                }
+                Ok(decided) if decided.allowed => self.give_back(op, &reserve, positions, at).await,
                 other => other,
             });
         }
         let left = left.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut decision = Decided::explain(left, true);
+        let mut decision = Decided::explain_all(left, true);
         decision.allowed = false;
         Ok(decision)
     }

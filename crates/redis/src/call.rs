@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_core::{Limit, Numbers, Op, Span, StoreError, Time};
 
@@ -9,14 +10,14 @@ use crate::bytes::put;
 use crate::keys::Prefix;
 use crate::reply::Asked;
 use crate::script::{Script, Scripts};
-use crate::shape::{Answers, MOST_LIMITS, Positions, Shape};
+use crate::shape::{Answers, Few, MOST_LIMITS, Positions, Shape};
 
 /// One call, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) script: Arc<Script>,
     /// All keys it touches, in the order in which the script knows them.
-    pub(crate) keys: Vec<Vec<u8>>,
+    pub(crate) keys: Few<Vec<u8>>,
     pub(crate) argument: Vec<u8>,
     pub(crate) asked: Asked,
 }
@@ -35,14 +36,43 @@ pub(crate) struct Part<'a, 'p> {
 pub(crate) struct When {
     /// The time that was passed in.
     pub(crate) at: Option<Time>,
-    /// Where the calendar windows that are sent along lie, for each limit: around our own time at
-    /// first, and then around where the script asked for.
-    pub(crate) windows: Vec<Time>,
+    /// Where the calendar windows that are sent along lie: around our own time,
+    around: Time,
+    /// and for these limits around where the script asked for.
+    moved: Vec<(usize, Time)>,
+}
+
+impl When {
+    pub(crate) fn new(at: Option<Time>) -> When {
+        When { at, around: at.unwrap_or_else(own_time), moved: Vec::new() }
+    }
+
+    /// The script asked for the windows around another instant.
+    pub(crate) fn look_around(&mut self, position: usize, around: Time) {
+        self.moved.retain(|(known, _)| *known != position);
+        self.moved.push((position, around));
+    }
+
+    fn around(&self, position: usize) -> Time {
+        let moved = self.moved.iter().find(|(known, _)| *known == position);
+        moved.map_or(self.around, |(_, around)| *around)
+    }
+}
+
+/// Only for choosing which windows of the calendar to send along.
+fn own_time() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).ok().and_then(Time::from_micros).unwrap_or(Time::MAX)
 }
 
 impl Call {
     /// The call that does one part.
-    pub(crate) fn new(part: &Part<'_, '_>, when: &When, prefix: &Prefix, scripts: &Scripts) -> Call {
+    pub(crate) fn new(
+        part: &Part<'_, '_>,
+        when: &When,
+        prefix: &Prefix,
+        scripts: &Scripts,
+    ) -> Call {
         let (op, positions) = (&part.op, &*part.positions);
         let mut shape = Shape::of(op, positions, when.at.is_some());
         if let Some(answers) = part.answers {
@@ -65,11 +95,12 @@ pub(crate) fn mistake(op: &Op<'_>) -> Option<StoreError> {
     op.mistake()
 }
 
-fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> Vec<Vec<u8>> {
-    let mut keys: Vec<Vec<u8>> = Vec::with_capacity(shape.groups().saturating_add(2));
+fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> Few<Vec<u8>> {
+    let mut keys = Few::new();
     for (position, form) in positions.iter().zip(&shape.forms) {
         // The first limit of each subject brings its key.
-        if let Some(item) = op.items.get(*position).filter(|_| usize::from(form.group) == keys.len())
+        if let Some(item) =
+            op.items.get(*position).filter(|_| usize::from(form.group) == keys.len())
         {
             keys.push(prefix.state(op.policy, item.subject));
         }
@@ -87,19 +118,17 @@ fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> V
     keys
 }
 
+/// What most arguments fit into.
+const ARGUMENT_BYTES: usize = 128;
+
 /// One string: the cost and the time, the numbers of each limit, and what is needed for an id.
-fn argument(
-    op: &Op<'_>,
-    positions: &Positions,
-    when: &When,
-    asked: Option<&Asked>,
-) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64);
+fn argument(op: &Op<'_>, positions: &Positions, when: &When, asked: Option<&Asked>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(ARGUMENT_BYTES);
     put(&mut out, op.cost, 4);
     put(&mut out, when.at.map_or(0, Time::as_micros), 7);
     for position in positions {
-        if let (Some(item), Some(around)) = (op.items.get(*position), when.windows.get(*position)) {
-            put_numbers(&mut out, item.limit, *around, op.cost);
+        if let Some(item) = op.items.get(*position) {
+            put_numbers(&mut out, item.limit, when.around(*position), op.cost);
         }
     }
     if let Some(asked) = asked {

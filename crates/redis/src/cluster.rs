@@ -11,15 +11,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisError, ServerErrorKind, Value};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisError, ServerErrorKind, Value,
+};
 use tokio::sync::Mutex;
 use tollgate_core::StoreError;
 
 use crate::call::Call;
 use crate::link::{bytes_of, command, in_full, is_unknown};
 use crate::node::{Door, Node, Sent};
-use slots::{Address, Map, at, slot_of};
 pub(crate) use slots::places;
+use slots::{Address, Map, at, slot_of};
 
 /// While a slot is between two nodes, or has none, it is tried again after this long.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -166,7 +168,8 @@ impl Cluster {
         }
         let mut addresses = self.map().nodes();
         addresses.extend(self.seeds.iter().filter_map(slots::address_of));
-        let mut last = RedisError::from((redis::ErrorKind::Client, "no node of a cluster is known"));
+        let mut last =
+            RedisError::from((redis::ErrorKind::Client, "no node of a cluster is known"));
         for address in addresses {
             match slots::ask(&self.node(&address), &address).await {
                 Ok(map) => {

@@ -113,7 +113,9 @@ impl Builder {
             .set_response_timeout(Some(self.deadline))
             .set_connection_timeout(Some(self.deadline.max(CONNECTING)));
         Ok(match target {
-            Target::One(info) => Link::One(Arc::new(Node::new(Door::At(self.client(info)?), config))),
+            Target::One(info) => {
+                Link::One(Arc::new(Node::new(Door::At(self.client(info)?), config)))
+            }
             Target::Cluster(seeds) => {
                 let seeds = seeds.into_iter().map(|seed| self.trusting(seed));
                 let seeds = seeds.collect::<Result<_, _>>()?;

@@ -30,7 +30,7 @@ async fn erase_on(node: &Node, pattern: &str) -> Result<(), RedisError> {
         let mut scan = cmd("SCAN");
         scan.arg(&cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(BATCH);
         let (next, keys): (Vec<u8>, Vec<Vec<u8>>) =
-            redis::from_redis_value(node.run(vec![scan]).await.only()?)?;
+            redis::from_redis_value(node.run_one(&scan).await?)?;
         let unlink = |key: Vec<u8>| {
             let mut unlink = cmd("UNLINK");
             unlink.arg(key);

@@ -47,14 +47,21 @@ impl Prefix {
     pub(crate) fn state(&self, policy: &Name, subject: Subject<'_>) -> Vec<u8> {
         let kind = subject.kind.map_or("", Name::as_str);
         let hash = hash([policy.as_str().as_bytes(), kind.as_bytes(), subject.key.as_bytes()]);
-        format!("{}:{{{hash}}}", self.0).into_bytes()
+        self.with_tag(&hash)
+    }
+
+    fn with_tag(&self, hash: &str) -> Vec<u8> {
+        let mut key = Vec::with_capacity(self.0.len() + hash.len() + ":{}".len());
+        for part in [&self.0, ":{", hash, "}"] {
+            key.extend_from_slice(part.as_bytes());
+        }
+        key
     }
 
     /// The scope of an operation over these states.
     pub(crate) fn scope(&self, op: &Op<'_>, states: &[Vec<u8>]) -> Scope {
-        let base = states.first().cloned().unwrap_or_else(|| {
-            format!("{}:{{{}}}", self.0, hash([op.policy.as_str().as_bytes()])).into_bytes()
-        });
+        let base = states.first().cloned();
+        let base = base.unwrap_or_else(|| self.with_tag(&hash([op.policy.as_str().as_bytes()])));
         let several = states.len() > 1;
         let mark = if several { hash(states.iter().map(Vec::as_slice)) } else { String::new() };
         Scope { base, mark }

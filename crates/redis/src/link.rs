@@ -21,7 +21,7 @@ impl Link {
     /// Makes sure that somebody is there.
     pub(crate) async fn greet(&self) -> Result<(), RedisError> {
         match self {
-            Link::One(node) => node.run(vec![redis::cmd("PING")]).await.only().map(|_| ()),
+            Link::One(node) => node.run_one(&redis::cmd("PING")).await.map(|_| ()),
             Link::Cluster(cluster) => cluster.draw(Instant::now()).await,
         }
     }
@@ -49,6 +49,15 @@ impl Link {
             Link::Cluster(cluster) => cluster.send(calls).await,
         }
     }
+}
+
+/// Sends one call; in full, if the server does not know it yet.
+pub(crate) async fn send_one(node: &Node, call: &Call) -> Result<Vec<u8>, StoreError> {
+    let answer = match node.run_one(&command(call, false)).await {
+        Err(error) if is_unknown(&error) => node.run_one(&command(call, true)).await,
+        answer => answer,
+    };
+    bytes_of(answer)
 }
 
 /// Sends everything at once; what the server does not know yet is sent again in full.
@@ -93,9 +102,15 @@ pub(crate) fn in_full<'c>(calls: impl Iterator<Item = &'c Call> + Clone) -> Vec<
     calls.map(|call| repeated && scripts.insert(&call.script.sha)).collect()
 }
 
+/// What a command has beside script, keys and argument.
+const COMMAND_BYTES: usize = 16;
+
 /// The command of a call; the whole script, or only what it is known by.
 pub(crate) fn command(call: &Call, whole: bool) -> Cmd {
-    let mut command = Cmd::new();
+    let script = if whole { &call.script.text } else { &call.script.sha };
+    let keys = call.keys.iter().map(Vec::len).sum::<usize>();
+    let bytes = script.len() + keys + call.argument.len() + COMMAND_BYTES;
+    let mut command = Cmd::with_capacity(call.keys.len() + 4, bytes);
     if whole {
         command.arg("EVAL").arg(&call.script.text);
     } else {

@@ -47,16 +47,6 @@ pub(crate) enum Sent {
     Unsent(RedisError),
 }
 
-impl Sent {
-    /// The answer to a single command.
-    pub(crate) fn only(self) -> Result<Value, RedisError> {
-        match self {
-            Sent::Unsent(error) => Err(error),
-            Sent::Answered(answers) => answers.into_iter().next().unwrap_or(Ok(Value::Nil)),
-        }
-    }
-}
-
 impl Node {
     pub(crate) fn new(door: Door, config: AsyncConnectionConfig) -> Node {
         Node { door, config, line: RwLock::new(None), connecting: Mutex::new(None) }
@@ -75,10 +65,26 @@ impl Node {
         Sent::Answered(answers)
     }
 
-    async fn line(&self) -> Result<Line, RedisError> {
-        if let Some(line) = self.known() {
-            return Ok(line);
+    /// Runs one command.
+    pub(crate) async fn run_one(&self, command: &Cmd) -> Result<Value, RedisError> {
+        let mut line = self.line().await?;
+        let answer = line.connection.req_packed_command(command).await;
+        let answer = answer.and_then(Value::extract_error);
+        if answer.as_ref().is_err_and(is_broken) {
+            self.give_up(line.number);
         }
+        answer
+    }
+
+    async fn line(&self) -> Result<Line, RedisError> {
+        match self.known() {
+            Some(line) => Ok(line),
+            // What connecting takes is large, and would be carried along by every call.
+            None => Box::pin(self.new_line()).await,
+        }
+    }
+
+    async fn new_line(&self) -> Result<Line, RedisError> {
         let mut failed = self.connecting.lock().await;
         if let Some(line) = self.known() {
             return Ok(line);
@@ -137,14 +143,8 @@ impl Node {
 
 async fn run(
     connection: &mut MultiplexedConnection,
-    mut commands: Vec<Cmd>,
+    commands: Vec<Cmd>,
 ) -> Vec<Result<Value, RedisError>> {
-    if commands.len() == 1
-        && let Some(command) = commands.pop()
-    {
-        let answer = connection.req_packed_command(&command).await;
-        return vec![answer.and_then(Value::extract_error)];
-    }
     let count = commands.len();
     let mut pipeline = Pipeline::with_capacity(count);
     pipeline.ignore_errors();

@@ -4,7 +4,7 @@ use tollgate_core::{Capacity, Decision, Left, Packed, Span, StoreError, Terms, T
 
 use crate::bytes::Reader;
 use crate::script::VERSION;
-use crate::shape::{BODY_BYTES, SUMMARY_BYTES};
+use crate::shape::{BODY_BYTES, Few, SUMMARY_BYTES};
 
 /// The first byte: denied is zero.
 pub(crate) const ALLOWED: u8 = 1;
@@ -32,7 +32,7 @@ pub(crate) struct Decided {
     /// The cost, and what each limit was measured by, when it was decided. For an answer that was
     /// remembered that is another time, and they may have changed since.
     cost: u64,
-    limits: Vec<(usize, Capacity, Left, Time)>,
+    limits: Few<(usize, Capacity, Left, Time)>,
 }
 
 /// What was asked, as far as it matters to the answer.
@@ -40,7 +40,7 @@ pub(crate) struct Decided {
 pub(crate) struct Asked {
     pub(crate) cost: u64,
     /// What each limit is measured by, with its position.
-    pub(crate) measures: Vec<(usize, Capacity)>,
+    pub(crate) measures: Few<(usize, Capacity)>,
 }
 
 impl Asked {
@@ -63,7 +63,7 @@ impl Asked {
             let (position, kind) = (usize::from(bytes.byte()?), bytes.byte()?);
             Some((position, Capacity::from_words(kind, bytes.number(8)?)?))
         });
-        let measures: Vec<(usize, Capacity)> = measures.collect();
+        let measures: Few<(usize, Capacity)> = measures.collect();
         (measures.len() == count).then_some(Asked { cost, measures })
     }
 }
@@ -80,13 +80,19 @@ impl Reply {
 }
 
 impl Decided {
+    /// What these limits say.
+    pub(crate) fn explain(&self, asks: bool) -> Decision {
+        let limits = self.limits.iter().map(|(_, measure, left, now)| (*measure, *left, *now));
+        explain(self.allowed || !asks, self.cost, limits)
+    }
+
     /// What all places together say.
-    pub(crate) fn explain(places: Vec<Decided>, asks: bool) -> Decision {
-        let allowed = !asks || places.iter().all(|place| place.allowed);
+    pub(crate) fn explain_all(places: Vec<Decided>, asks: bool) -> Decision {
+        let allowed = places.iter().all(|place| place.allowed);
         let cost = places.first().map_or(0, |place| place.cost);
-        let mut limits: Vec<_> = places.into_iter().flat_map(|place| place.limits).collect();
+        let mut limits: Few<_> = places.into_iter().flat_map(|place| place.limits).collect();
         limits.sort_by_key(|(position, ..)| *position);
-        explain(allowed, cost, limits.into_iter().map(|(_, measure, left, now)| (measure, left, now)))
+        Decided { allowed, cost, limits }.explain(asks)
     }
 }
 
@@ -113,8 +119,8 @@ fn read(bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
 }
 
 /// The states that are left, with the positions of their limits.
-fn read_states(bytes: &mut Reader<'_>) -> Option<Vec<(usize, Left)>> {
-    let mut left = Vec::new();
+fn read_states(bytes: &mut Reader<'_>) -> Option<Few<(usize, Left)>> {
+    let mut left = Few::new();
     if bytes.byte()? != VERSION {
         return None;
     }

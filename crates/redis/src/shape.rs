@@ -1,6 +1,10 @@
 //! What a script must be made for: the act, and the rules of the limits in their order.
 
+use smallvec::SmallVec;
 use tollgate_core::{Act, Numbers, Op};
+
+/// As many as most policies have limits, without allocating for them.
+pub(crate) type Few<T> = SmallVec<[T; 2]>;
 
 /// The most limits one operation may have on a far store: a tag has four bits for the position.
 pub const MOST_LIMITS: usize = 16;
@@ -55,7 +59,7 @@ pub(crate) struct Shape {
     /// Whether what it takes can be found again, by a handle.
     pub(crate) with_handle: bool,
     pub(crate) answers: Answers,
-    pub(crate) forms: Vec<Form>,
+    pub(crate) forms: Few<Form>,
 }
 
 impl Kind {
@@ -112,10 +116,16 @@ pub(crate) const SUMMARY_BYTES: usize = 21;
 /// Some of an operation's limits, by their positions: those that are counted in the same place.
 pub(crate) type Positions = [usize];
 
+/// All of them.
+pub(crate) fn all_positions(op: &Op<'_>) -> &'static Positions {
+    const ALL: [usize; MOST_LIMITS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+    ALL.get(..op.items.len()).unwrap_or(&ALL)
+}
+
 impl Shape {
     /// The shape of an operation over some of its limits.
     pub(crate) fn of(op: &Op<'_>, positions: &Positions, timed: bool) -> Shape {
-        let mut subjects = Vec::new();
+        let mut subjects = Few::new();
         let forms = positions.iter().filter_map(|position| {
             let item = op.items.get(*position)?;
             let group = subjects.iter().position(|known| *known == item.subject);

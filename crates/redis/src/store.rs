@@ -1,16 +1,17 @@
 //! The store: operations become calls of a script, and its answers decisions.
 
 use std::borrow::Cow;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_core::{Answered, Decision, Op, Store, StoreError, Time};
 
 use crate::call::{Call, Part, When, mistake};
 use crate::connect::{Builder, ConnectError};
 use crate::keys::Prefix;
-use crate::link::Link;
+use crate::link::{Link, send_one};
+use crate::node::Node;
 use crate::reply::{Decided, Reply};
 use crate::script::Scripts;
+use crate::shape::all_positions;
 
 /// How often a script may ask for other windows of the calendar: once for each limit is enough, unless
 /// the store's clock jumps about.
@@ -73,6 +74,29 @@ impl RedisStore {
         self.answer_together(together, at).await;
     }
 
+    /// The common case, with nothing in it that others need: what a future holds is moved about.
+    async fn answer_one(
+        &self,
+        node: &Node,
+        op: &Op<'_>,
+        at: Option<Time>,
+    ) -> Result<Decision, StoreError> {
+        if let Some(mistake) = mistake(op) {
+            return Err(mistake);
+        }
+        let positions = Cow::Borrowed(all_positions(op));
+        let part = Part { op: *op, positions, answers: None };
+        let mut when = When::new(at);
+        for _ in 0..MOST_ASKS {
+            let call = Call::new(&part, &when, &self.prefix, &self.scripts);
+            let answer = send_one(node, &call).await;
+            if let Some(decided) = understand(answer, &call, &mut when) {
+                return decided.map(|decided| decided.explain(op.act.asks()));
+            }
+        }
+        Err(lost())
+    }
+
     async fn answer_together(
         &self,
         together: Vec<(Part<'_, '_>, &mut Result<Decision, StoreError>)>,
@@ -81,7 +105,7 @@ impl RedisStore {
         let (parts, out): (Vec<_>, Vec<_>) = together.into_iter().unzip();
         let decided = self.decide(&parts, at).await;
         for ((part, out), decided) in parts.iter().zip(out).zip(decided) {
-            *out = decided.map(|decided| Decided::explain(vec![decided], part.op.act.asks()));
+            *out = decided.map(|decided| decided.explain(part.op.act.asks()));
         }
     }
 
@@ -91,18 +115,16 @@ impl RedisStore {
         parts: &[Part<'_, '_>],
         at: Option<Time>,
     ) -> Vec<Result<Decided, StoreError>> {
-        let around = at.unwrap_or_else(own_time);
-        let when = |part: &Part<'_, '_>| When { at, windows: vec![around; part.op.items.len()] };
-        let mut whens: Vec<When> = parts.iter().map(when).collect();
-        let mut out: Vec<Option<Result<Decided, StoreError>>> = parts.iter().map(|_| None).collect();
+        let mut whens = vec![When::new(at); parts.len()];
+        let mut out: Vec<Option<Result<Decided, StoreError>>> =
+            parts.iter().map(|_| None).collect();
         for _ in 0..MOST_ASKS {
             if out.iter().all(Option::is_some) {
                 break;
             }
             self.ask(parts, &mut whens, &mut out).await;
         }
-        let lost = || Err(StoreError::unavailable("the store's clock is never where it was"));
-        out.into_iter().map(|out| out.unwrap_or_else(lost)).collect()
+        out.into_iter().map(|out| out.unwrap_or_else(|| Err(lost()))).collect()
     }
 
     /// Asks for those that have no answer yet.
@@ -121,25 +143,30 @@ impl RedisStore {
             .unzip();
         let answers = self.link.send(&calls).await;
         for (((when, out), call), answer) in open.into_iter().zip(&calls).zip(answers) {
-            *out = match answer.and_then(|bytes| Reply::read(&bytes, &call.asked)) {
-                Ok(Reply::Decided(decided)) => Some(Ok(decided)),
-                Ok(Reply::Overdrawn) => Some(Err(StoreError::overdrawn())),
-                Ok(Reply::Again(around, position)) => {
-                    if let Some(windows) = when.windows.get_mut(position) {
-                        *windows = around;
-                    }
-                    None
-                }
-                Err(error) => Some(Err(error)),
-            };
+            *out = understand(answer, call, when);
         }
     }
 }
 
-/// Only for choosing which windows of the calendar to send along.
-fn own_time() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).ok().and_then(Time::from_micros).unwrap_or(Time::MAX)
+/// What an answer means; `None` if it must be asked again, around another time.
+fn understand(
+    answer: Result<Vec<u8>, StoreError>,
+    call: &Call,
+    when: &mut When,
+) -> Option<Result<Decided, StoreError>> {
+    match answer.and_then(|bytes| Reply::read(&bytes, &call.asked)) {
+        Ok(Reply::Decided(decided)) => Some(Ok(decided)),
+        Ok(Reply::Overdrawn) => Some(Err(StoreError::overdrawn())),
+        Ok(Reply::Again(around, position)) => {
+            when.look_around(position, around);
+            None
+        }
+        Err(error) => Some(Err(error)),
+    }
+}
+
+fn lost() -> StoreError {
+    StoreError::unavailable("the store's clock is never where it was")
 }
 
 impl Store for RedisStore {
@@ -149,6 +176,11 @@ impl Store for RedisStore {
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Answered<'a> {
-        Answered::Later(Box::pin(self.answer_all(ops, at, out)))
+        match (ops, out, &self.link) {
+            ([op], [out], Link::One(node)) => Answered::Later(Box::pin(async move {
+                *out = self.answer_one(node, op, at).await;
+            })),
+            (ops, out, _) => Answered::Later(Box::pin(self.answer_all(ops, at, out))),
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tollgate::{Clock, MemoryStore};
 use tollgate_core::{
-    Act, Decision, Id, Key, Limit, LimitError, Name, NoKey, Op, Policy, Span, StoreError, Time, Unfit,
+    Act, Decision, Id, Key, Limit, LimitError, Name, NoKey, Op, Policy, Span, StoreError, Time,
+    Unfit,
 };
 
 use crate::answer::{Answer, Printed};

@@ -83,17 +83,13 @@ impl Packed {
         let most = capacity.whole().unwrap_or(u64::MAX);
         match self.terms().0 {
             Under::Flow(pace) => self.answer_by(&Flow::at(pace, most), now, cost),
-            Under::Drip(leak) => {
-                self.answer_by(&Drip::new(most, leak.drip, leak.every), now, cost)
-            }
+            Under::Drip(leak) => self.answer_by(&Drip::new(most, leak.drip, leak.every), now, cost),
             // The bounds of the window are in the state: the frame is not asked.
             Under::Window => {
                 self.answer_by(&Window::new(most, Frame::Request(Span::ZERO)), now, cost)
             }
             Under::Estimate(window) => self.answer_by(&Estimate::new(most, window), now, cost),
-            Under::Fade(fading) => {
-                self.answer_by(&Fade::with(fading, capacity.level()), now, cost)
-            }
+            Under::Fade(fading) => self.answer_by(&Fade::with(fading, capacity.level()), now, cost),
         }
     }
 

@@ -115,7 +115,7 @@ pub(super) fn at(seed: &ConnectionInfo, (host, port): &Address) -> Option<Connec
 pub(super) async fn ask(node: &Node, address: &Address) -> Result<Map, RedisError> {
     let mut slots: Cmd = cmd("CLUSTER");
     slots.arg("SLOTS");
-    let answer = node.run(vec![slots]).await.only()?;
+    let answer = node.run_one(&slots).await?;
     let odd = || RedisError::from((redis::ErrorKind::Parse, "CLUSTER SLOTS was answered oddly"));
     read(&answer, &address.0).ok_or_else(odd)
 }

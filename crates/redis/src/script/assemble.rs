@@ -208,7 +208,8 @@ impl Assembly<'_> {
             self.say("local till = 0");
             for place in places.iter().filter(|place| place.counts()) {
                 let (i, tag) = (place.i(), tag(place.position, place.kind.rule()));
-                let glue = if records.is_empty() { format!("'\\{VERSION}") } else { " .. '".into() };
+                let glue =
+                    if records.is_empty() { format!("'\\{VERSION}") } else { " .. '".into() };
                 let _ = write!(records, "{glue}{tag}' .. b{i}");
                 self.say(&format!("if y{i} > till then till = y{i} end"));
             }
@@ -271,7 +272,8 @@ impl Assembly<'_> {
 
     /// Whether what is told of the states is what is kept of them.
     fn tells_what_it_wrote(&self) -> bool {
-        let short = self.shape.only_looks || self.shape.act == Act::Check && !self.any_counts_denied();
+        let short =
+            self.shape.only_looks || self.shape.act == Act::Check && !self.any_counts_denied();
         short && self.shape.groups() > 0 && self.counting().iter().all(|at| body_bytes(at.kind) > 0)
     }
 
@@ -413,8 +415,7 @@ impl Assembly<'_> {
     }
 
     fn value(&mut self, place: Place, name: &str) {
-        let (keys, i, count_denied) =
-            (self.shape.groups(), place.i(), self.counts_denied(place));
+        let (keys, i, count_denied) = (self.shape.groups(), place.i(), self.counts_denied(place));
         let (out, rule) = (&mut self.out, place.kind.rule());
         // Writing to a string cannot fail.
         let _ = match name {
