@@ -1,6 +1,6 @@
 //! Every store gives the same answer: the same operations at the same instants, in memory and here.
 //!
-//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
+//! `TOLLGATE_FAR_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
 //! which.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -128,7 +128,7 @@ fn hold(url: &str, algorithm: &'static str, several_subjects: bool) {
         Ok(())
     };
     let config = Config {
-        cases: (number("TOLLGATE_OPERATIONS", OPERATIONS) / PER_CASE).max(1),
+        cases: (number("TOLLGATE_FAR_OPERATIONS", OPERATIONS) / PER_CASE).max(1),
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(u64::from(number("TOLLGATE_SEED", 1))),
         max_shrink_iters: 2_000,

@@ -1,0 +1,47 @@
+//! The one thing most callers want of a store.
+
+use tollgate_core::{Act, Answered, Decision, Key, Op, Policy, Store as _, StoreError};
+
+use crate::store::RedisStore;
+
+impl RedisStore {
+    /// Checks a policy for a key, at a cost of one. For limits that count several subjects, for other
+    /// operations, costs and ids, and for many at once there is [`apply`](tollgate_core::Store::apply).
+    ///
+    /// ```no_run
+    /// use tollgate_core::{Name, Policy};
+    /// use tollgate_redis::RedisStore;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = RedisStore::connect("redis://127.0.0.1:6379").await?;
+    /// let login = Policy::parse(Name::new("login")?, ["gcra 5/min burst 5", "fixed-window 100/day"])?;
+    ///
+    /// let decision = store.check(&login, "203.0.113.9").await?;
+    /// if !decision.allowed {
+    ///     println!("come back after {:?}", decision.retry_after);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the key has no or more than 1,024 bytes, a limit counts another subject (`per …`), or the
+    /// store does not answer. Then it is not known whether the check was counted.
+    pub async fn check(
+        &self,
+        policy: &Policy,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Decision, StoreError> {
+        let key = Key::new(key.as_ref());
+        let key = key.map_err(|_| StoreError::malformed("a key has 1 to 1024 bytes"))?;
+        let items = policy.items(|kind| kind.is_none().then_some(key));
+        let items = items.map_err(|_| StoreError::malformed("a limit counts another subject"))?;
+        let ops = [Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None }];
+        let mut out = [Err(StoreError::unanswered())];
+        if let Answered::Later(later) = self.apply(&ops, None, &mut out) {
+            later.await;
+        }
+        let [answer] = out;
+        answer
+    }
+}
