@@ -149,7 +149,7 @@ impl Cluster {
     fn door(&self, address: &Address) -> Door {
         let seed = self.seeds.iter().find_map(|seed| at(seed, address));
         match seed.map(Client::open) {
-            Some(Ok(client)) => Door::At(client),
+            Some(Ok(client)) => Door::At(Box::new(client)),
             _ => Door::Nowhere,
         }
     }

@@ -114,12 +114,12 @@ impl Builder {
             .set_connection_timeout(Some(self.deadline.max(CONNECTING)));
         Ok(match target {
             Target::One(info) => {
-                Link::One(Arc::new(Node::new(Door::At(self.client(info)?), config)))
+                Link::One(Arc::new(Node::new(Door::At(Box::new(self.client(info)?)), config)))
             }
             Target::Cluster(seeds) => {
                 let seeds = seeds.into_iter().map(|seed| self.trusting(seed));
                 let seeds = seeds.collect::<Result<_, _>>()?;
-                Link::Cluster(Cluster::new(seeds, config, self.deadline))
+                Link::Cluster(Box::new(Cluster::new(seeds, config, self.deadline)))
             }
             Target::Sentinel { sentinels, name, primary } => {
                 let sentinels = sentinels.into_iter().map(|one| self.trusting(one));

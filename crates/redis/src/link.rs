@@ -14,7 +14,7 @@ use crate::node::{Node, Sent, is};
 
 pub(crate) enum Link {
     One(Arc<Node>),
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
 }
 
 impl Link {

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How to get a connection.
 pub(crate) enum Door {
     /// At an address.
-    At(Client),
+    At(Box<Client>),
     /// Wherever sentinels say the primary is.
     Behind(Box<Mutex<SentinelClient>>),
     /// There is none.

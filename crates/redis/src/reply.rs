@@ -17,6 +17,7 @@ pub(crate) const REMEMBERED: u8 = 4;
 
 /// An answer, understood.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are decided, and none is kept")]
 pub(crate) enum Reply {
     Decided(Decided),
     /// Ask again, with the windows around this instant for the limit at this position.

@@ -1,6 +1,8 @@
 //! The scripts: one source for each rule, assembled for each shape of policy.
 
 mod assemble;
+mod kept;
+mod names;
 mod sections;
 
 use std::collections::HashMap;

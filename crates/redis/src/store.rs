@@ -44,7 +44,6 @@ impl RedisStore {
     }
 
     /// The same, with more to say about it.
-    #[must_use]
     pub fn builder(url: &str) -> Builder {
         Builder::new(url)
     }

@@ -41,14 +41,14 @@ impl Map {
 /// The remainders of CRC-16/XMODEM for every byte.
 const REMAINDERS: [u16; 256] = {
     let mut table = [0; 256];
-    let mut byte = 0;
+    let mut byte: u16 = 0;
     while byte < 256 {
-        let (mut rest, mut bit) = ((byte as u16) << 8, 0);
+        let (mut rest, mut bit) = (byte << 8, 0);
         while bit < 8 {
             rest = if rest & 0x8000 == 0 { rest << 1 } else { rest << 1 ^ 0x1021 };
             bit += 1;
         }
-        table[byte] = rest;
+        table[byte as usize] = rest;
         byte += 1;
     }
     table

@@ -1,0 +1,61 @@
+//! What `$name` stands for in the sources.
+
+use std::fmt::Write as _;
+
+use tollgate_core::Act;
+
+use super::VERSION;
+use super::assemble::{Assembly, LEAST_WHEN_TIMED, Place, SLACK};
+use super::kept::{size_of_body, tag};
+use crate::reply::{AGAIN, OVERDRAWN, REMEMBERED};
+use crate::shape::{Answers, BODY_BYTES};
+
+/// How long a generation of ids is known, in milliseconds: longer than any answer that belongs to it.
+const ERA: u64 = 65_000;
+/// How long a reservation can be settled, in microseconds, and how many one key can have open under
+/// one limit: as the core says.
+const RESERVED: u64 = 3_600_000_000;
+const MOST_RESERVED: usize = 1_024;
+
+impl Assembly<'_> {
+    pub(super) fn value(&mut self, place: Place, name: &str) {
+        let (keys, i, count_denied) = (self.shape.groups(), place.i(), self.counts_denied(place));
+        let (out, rule) = (&mut self.out, place.kind.rule());
+        // Writing to a string cannot fail.
+        let _ = match name {
+            "i" => write!(out, "{i}"),
+            "position" => write!(out, "{}", place.position),
+            "g" => write!(out, "{}", place.g()),
+            "A" | "tail" => {
+                let offset = self.argument_of(place.index);
+                write!(self.out, "{offset}")
+            }
+            "count_denied" => write!(out, "{count_denied}"),
+            "tag" => write!(out, "{}", tag(place.position, rule)),
+            "tag_noted" => write!(out, "{}", tag(place.position, rule + 8)),
+            "size" => write!(out, "{}", size_of_body(place.kind, i, place.g())),
+            "sizes" => write!(out, "{}", BODY_BYTES.map(|size| size.to_string())[1..].join(", ")),
+            "version" => write!(out, "{VERSION}"),
+            "version_char" => write!(out, "\\{VERSION}"),
+            "act" => write!(out, "{}", act_number(self.shape.answers)),
+            "id" => write!(out, "{}", keys + 1),
+            "generation" if self.shape.answers == Answers::ForgetAll => write!(out, "{}", keys + 1),
+            "generation" => write!(out, "{}", keys + 2),
+            "slack" => write!(out, "{SLACK}"),
+            "era" if self.shape.timed => write!(out, "{}", 2 * LEAST_WHEN_TIMED),
+            "era" => write!(out, "{ERA}"),
+            "reserved" => write!(out, "{RESERVED}"),
+            "most_reserved" => write!(out, "{MOST_RESERVED}"),
+            "again" => write!(out, "{AGAIN}"),
+            "overdrawn" => write!(out, "{OVERDRAWN}"),
+            "remembered" => write!(out, "{REMEMBERED}"),
+            _ => write!(out, "${name}"),
+        };
+    }
+}
+
+/// What an act is known by among the answers of an id.
+fn act_number(answers: Answers) -> usize {
+    let act = |known: &Act| answers == Answers::Remember(*known);
+    Act::ALL.iter().position(act).unwrap_or(Act::ALL.len())
+}
