@@ -21,8 +21,8 @@ use crate::target::{BadUrl, Target};
 const PREFIX: &str = "tg";
 /// How long an answer may take, if not said.
 const DEADLINE: Duration = Duration::from_secs(1);
-/// How long connecting may take, if that is longer than an answer may.
-const CONNECTING: Duration = Duration::from_secs(1);
+/// How long connecting may take at least, though an answer must be there sooner.
+const CONNECTING: Duration = Duration::from_millis(100);
 
 /// Why there is no store.
 #[derive(Debug, Clone)]
@@ -74,7 +74,8 @@ impl Builder {
         self
     }
 
-    /// How long an answer may take before it is an error: a second if not said.
+    /// How long an answer may take before it is an error: a second if not said. Whoever has to connect
+    /// first may take as long again for that, and at least a tenth of a second.
     pub fn deadline(mut self, deadline: Duration) -> Builder {
         self.deadline = deadline;
         self

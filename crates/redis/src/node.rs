@@ -3,6 +3,7 @@
 //! A command that was sent and got no answer is never sent again: nobody knows whether it was done, and
 //! doing it twice would count twice.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ pub(crate) struct Node {
     door: Door,
     config: AsyncConnectionConfig,
     line: RwLock<Option<Line>>,
+    /// How many connections were made.
+    made: AtomicU64,
     /// Held by whoever is connecting; the last time that failed.
     connecting: Mutex<Option<(Instant, RedisError)>>,
 }
@@ -49,7 +52,8 @@ pub(crate) enum Sent {
 
 impl Node {
     pub(crate) fn new(door: Door, config: AsyncConnectionConfig) -> Node {
-        Node { door, config, line: RwLock::new(None), connecting: Mutex::new(None) }
+        let (line, connecting) = (RwLock::new(None), Mutex::new(None));
+        Node { door, config, line, made: AtomicU64::new(0), connecting }
     }
 
     /// Runs commands, in their order and with nobody's in between if they are few.
@@ -104,24 +108,20 @@ impl Node {
     }
 
     fn known(&self) -> Option<Line> {
-        let line = self.line.read().unwrap_or_else(PoisonError::into_inner);
-        line.clone().filter(|line| line.number % 2 == 0)
+        self.line.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn keep(&self, connection: MultiplexedConnection) -> Line {
-        let mut line = self.line.write().unwrap_or_else(PoisonError::into_inner);
-        let number = line.as_ref().map_or(0, |line| line.number.wrapping_add(1));
-        let kept = Line { connection, number };
-        *line = Some(kept.clone());
-        kept
+        let line = Line { connection, number: self.made.fetch_add(1, Ordering::Relaxed) };
+        *self.line.write().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
+        line
     }
 
     /// Gives a connection up, if it is still the one in use.
     fn give_up(&self, number: u64) {
         let mut line = self.line.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = line.as_mut().filter(|line| line.number == number) {
-            // An odd number says that it is broken; the next one that is made goes on from there.
-            line.number = line.number.wrapping_add(1);
+        if line.as_ref().is_some_and(|line| line.number == number) {
+            *line = None;
         }
     }
 
