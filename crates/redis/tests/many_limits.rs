@@ -1,0 +1,66 @@
+//! As many limits in one policy as there may be, and one more.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use tokio::runtime::Runtime;
+use tollgate_core::{
+    Act, Answered, Decision, Id, Key, Name, Op, PlainStore, Policy, Store, StoreError, Time,
+};
+use tollgate_fixtures::Server;
+use tollgate_redis::{MOST_LIMITS, RedisStore};
+
+const LINES: [&str; 8] = [
+    "sliding-log 30/min",
+    "concurrency 20 ttl 30s",
+    "sliding-counters 50/h count-denied",
+    "ar1 max 12.5 decay 2 resolution 1s",
+    "gcra 5/s burst 10",
+    "leaky-bucket size 10 drip 2 every 1s count-denied",
+    "fixed-window 1000/day",
+    "sliding-window 100/min",
+];
+
+fn ask(runtime: &Runtime, store: &dyn Store, op: Op<'_>, at: Time) -> Result<Decision, StoreError> {
+    let (ops, mut out) = ([op], [Err(StoreError::unanswered())]);
+    if let Answered::Later(later) = store.apply(&ops, Some(at), &mut out) {
+        runtime.block_on(later);
+    }
+    let [answer] = out;
+    answer
+}
+
+fn policy(lines: impl Iterator<Item = &'static str>, most: usize) -> Policy {
+    Policy::parse(Name::default(), lines.take(most)).unwrap()
+}
+
+#[test]
+fn sixteen_limits_of_any_kind_do_all_that_one_does() {
+    let Some(server) = Server::redis() else { return };
+    let runtime = Runtime::new().unwrap();
+    let far = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
+    let near = PlainStore::default();
+    let of_one_kind = LINES.iter().map(|line| policy(std::iter::repeat(*line), MOST_LIMITS));
+    let mixed = policy(LINES.into_iter().cycle(), MOST_LIMITS);
+    for (number, policy) in of_one_kind.chain([mixed]).enumerate() {
+        let key = number.to_string();
+        let items = policy.items(|_| Key::new(key.as_bytes()).ok()).unwrap();
+        let id = Id::new(b"id").ok();
+        for (step, act) in Act::ALL.into_iter().chain([Act::Check, Act::Reset]).enumerate() {
+            let op = Op { policy: policy.name(), items: &items, act, cost: 3, id };
+            let at = Time::from_micros(1_700_000_000_000_000 + 100_000 * step as u64).unwrap();
+            let (ours, theirs) = (ask(&runtime, &far, op, at), ask(&runtime, &near, op, at));
+            assert_eq!(ours.unwrap(), theirs.unwrap(), "{act} of {:?}", policy.limits());
+        }
+    }
+}
+
+#[test]
+fn seventeen_are_refused_in_clear_words() {
+    let Some(server) = Server::redis() else { return };
+    let runtime = Runtime::new().unwrap();
+    let store = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
+    let policy = policy(LINES.into_iter().cycle(), MOST_LIMITS + 1);
+    let refused = runtime.block_on(store.check(&policy, "a")).unwrap_err();
+    assert!(refused.is_malformed());
+    assert!(refused.to_string().contains("more than 16 limits"), "{refused}");
+}
