@@ -44,9 +44,9 @@ if used + n > L then ok = false end
 local function splice(from, to, start, count)
   local before, after = sub(es, 1, from - 1), sub(es, to)
   if count >= 256 ^ m then
-    local m1, short = m, fmt
-    while count >= 256 ^ m1 do m1 = m1 + 1 end
-    fmt = '<I7I' .. m1
+    local wider, short = m, fmt
+    while count >= 256 ^ wider do wider = wider + 1 end
+    fmt = '<I7I' .. wider
     local longer = function(slots)
       local out = {}
       for place = 1, #slots, 7 + m do
@@ -55,7 +55,7 @@ local function splice(from, to, start, count)
       return table.concat(out)
     end
     before, after = longer(before), longer(after)
-    m = m1
+    m = wider
   end
   es = before .. (count > 0 and pack(fmt, start, count) or '') .. after
 end

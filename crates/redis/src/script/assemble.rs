@@ -6,6 +6,8 @@ use super::sections::{find, variant};
 use crate::reply::OVERDRAWN;
 use crate::shape::{Answers, Form, Kind, Shape};
 
+/// How many limits have their names in locals.
+pub(super) const MOST_IN_LOCALS: usize = 8;
 /// How long a state is kept past its reset, in milliseconds.
 pub(super) const SLACK: u64 = 1_000;
 /// With times passed in nothing is dropped sooner, in milliseconds: a slow run changes nothing.
@@ -22,7 +24,30 @@ pub(super) fn assemble(shape: &Shape) -> String {
     }
     text.decide();
     text.finish();
-    plain(&text.out)
+    let script = plain(&text.out);
+    if shape.forms.len() > MOST_IN_LOCALS { in_a_table(&script) } else { script }
+}
+
+/// What Lua calls the names of a limit: see `lua/state.lua` and `lua/acts.lua`.
+const NAMES: &str = "omrbwxyTU";
+
+/// Puts the names of all limits in a table, since Lua has no more than two hundred locals.
+fn in_a_table(script: &str) -> String {
+    let mut out = String::with_capacity(script.len() * 2);
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut rest = script;
+    while let Some(start) = rest.find(word) {
+        let (before, from) = rest.split_at(start);
+        let (name, after) = from.split_at(from.find(|c| !word(c)).unwrap_or(from.len()));
+        // What was before is called w0, r0 and so on; limits begin with 1.
+        let digits = name.strip_prefix(|first| NAMES.contains(first)).filter(|rest| *rest != "0");
+        let of_a_limit = digits.is_some_and(|digits| digits.parse::<usize>().is_ok());
+        out.push_str(before);
+        out.push_str(if of_a_limit { "X." } else { "" });
+        out.push_str(name);
+        rest = after;
+    }
+    out + rest
 }
 
 /// Without comments and indents, which Redis would keep.
@@ -96,6 +121,9 @@ impl Assembly<'_> {
             self.say("local handle = ''");
         }
         self.say("local ok, changed, overdrawn = true, false, false");
+        if self.shape.forms.len() > MOST_IN_LOCALS {
+            self.say("local X = {}");
+        }
         match self.shape.answers {
             Answers::Remember(_) => self.section(self.nowhere(), "recall"),
             Answers::ForgetAll => self.say("local generation, last, others"),

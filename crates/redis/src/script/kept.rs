@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use tollgate_core::Act;
 
 use super::VERSION;
-use super::assemble::{Assembly, LEAST_WHEN_TIMED, Place, SLACK};
+use super::assemble::{Assembly, LEAST_WHEN_TIMED, MOST_IN_LOCALS, Place, SLACK};
 use crate::reply::ALLOWED;
 use crate::shape::{BODY_BYTES, Kind};
 
 impl Assembly<'_> {
     pub(super) fn read(&mut self, group: usize) {
-        for i in self.of_group(group).iter().map(Place::i) {
+        let few = self.shape.forms.len() <= MOST_IN_LOCALS;
+        for i in self.of_group(group).iter().map(Place::i).filter(|_| few) {
             self.say(&format!("local o{i}, m{i}, r{i}, b{i}, w{i}, x{i}, y{i}, T{i}, U{i}"));
         }
         self.say(&format!("local odd{} = false", group + 1));
