@@ -249,6 +249,28 @@ do
   --+ tell_changed
 end
 
+--: act close
+-- What was reserved under a handle of our own stands as it is, under the caller's.
+do
+  --+ read_notes
+  --+ write_notes
+  local notes, gone, done = m$i and read_notes(v$g, m$i) or {}, false, false
+  --+ close_note
+  local at = t
+  --+ open
+  --+ old_end
+  if live then
+    --+ rename
+  end
+  if done then
+    --+ save
+  end
+  if gone or done then
+    --+ save_notes
+  end
+  --+ tell_changed
+end
+
 --: give_back
 --+ give
 done = true

@@ -115,6 +115,12 @@ if done then
   --+ drop_ended
 end
 
+--: rename
+done = false
+for _, lease in ipairs(leases) do
+  if lease[3] == handle then lease[3], done = name, true end
+end
+
 --: save
 if live then
   local out, last = {}, 0

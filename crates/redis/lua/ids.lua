@@ -27,7 +27,7 @@ end
 if changed and ok then
   local till = t + unpack('<I7', a, $tail)
   if till > last then last = till end
-  local told = sub(a, tail) .. reply
+  local told = $told
   local ttl = (last - t) / 1000 + $slack
   --+ at_least
   local entry = pack('<BI7I2c0I4c0', $act, till, #generation, generation, #told, told)

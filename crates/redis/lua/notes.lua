@@ -45,6 +45,18 @@ do
   notes = kept
 end
 
+--: rename_note
+-- Gives the note of this handle another name, in place of an older one of that name.
+for j = #notes, 1, -1 do
+  if notes[j][5] == name then
+    table.remove(notes, j)
+    gone = true
+  end
+end
+for _, note in ipairs(notes) do
+  if note[5] == handle then note[5], gone = name, true end
+end
+
 --: hold_notes
 -- Holds every reservation to what is still there of it.
 for _, note in ipairs(notes) do

@@ -28,12 +28,16 @@ while place <= past do
     notes = true
   end
   if body then
-    local size = ({ $sizes })[rule]
-    place = place + (size > 0 and size or 4 + unpack('<I4', v$g, place))
+    local size = ({ $sizes })[rule] or past
+    if size == 0 then size = place + 3 > past and past or 4 + unpack('<I4', v$g, place) end
+    place = place + size
   end
   if notes then
     notes = place
-    place = place + 4 + unpack('<I4', v$g, place)
+    place = place + 4 + (place + 3 > past and past or unpack('<I4', v$g, place))
+  end
+  if place > past + 1 then
+    return redis.error_reply('TGSTATE a key of ours holds what this version did not write')
   end
   local position, record = floor(tag / 16), sub(v$g, first, place - 1)
   --+ positions
@@ -81,7 +85,12 @@ do
       local before = call('PTTL', KEYS[$g])
       if before > ttl then ttl = before end
     end
-    -- Of all ways to write with an end this one takes the least time; so does %d for the number.
-    call('PSETEX', KEYS[$g], format('%d', ttl), '$version_char' .. kept)
+    if ttl < 1 then
+      -- All of it is past its reset.
+      if v$g then call('DEL', KEYS[$g]) end
+    else
+      -- Of all ways to write with an end this one takes the least time; so does %d for the number.
+      call('PSETEX', KEYS[$g], format('%d', ttl), '$version_char' .. kept)
+    end
   end
 end

@@ -1,23 +1,35 @@
 //! All or nothing over subjects that live on different nodes of a cluster.
 //!
-//! No script can reach two nodes. So a check is reserved in every place; if all allow it the
-//! reservations are closed as they are, else they are given back. Two round trips, and these bounds:
+//! No script can reach two nodes. So every place is asked first; if one denies, that is the answer, and
+//! nothing was touched. If all allow, it is reserved in every place, and then kept, or given back if
+//! someone else came in between. These are the bounds:
 //!
 //! * It is never admitted wrongly. Meanwhile others may be denied for what is given back a moment later.
+//! * What is given back is settled, not refunded: the key is as if it had never been asked, or stricter,
+//!   by less than one unit.
 //! * If this process, or the way to a node, dies in between, what was reserved elsewhere stays charged:
 //!   at most the cost of that one operation in each place, and it leaves as any other cost does.
-//! * What is given back is settled, not refunded: the key is as if it had never been asked, or stricter.
+//! * A charge or a settlement that would make too large a debt in one place is tried first, and refused
+//!   before any other place takes it. If others come in between, a charge is refunded elsewhere; a
+//!   settlement stands.
 
-use std::borrow::Cow;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::{Act, Decision, Id, Op, StoreError, Time};
+use tollgate_core::{Act, Decision, Op, StoreError, Time};
 
 use crate::call::Part;
-use crate::reply::Decided;
-use crate::shape::{Answers, Positions};
+use crate::reply::{Asked, Decided};
+use crate::shape::Answers;
 use crate::store::RedisStore;
+
+/// An operation, and where its limits are counted.
+struct Apart<'s, 'a> {
+    store: &'s RedisStore,
+    op: &'s Op<'a>,
+    places: &'s [Vec<usize>],
+    at: Option<Time>,
+}
 
 impl RedisStore {
     /// Answers an operation whose limits are counted in several places.
@@ -27,117 +39,164 @@ impl RedisStore {
         places: &[Vec<usize>],
         at: Option<Time>,
     ) -> Result<Decision, StoreError> {
-        let takes_if_all_allow = match op.act {
-            Act::Check => op.cost > 0,
-            act => act == Act::Reserve,
-        };
-        if takes_if_all_allow {
-            return self.reserve_apart(op, places, at).await;
+        let apart = Apart { store: self, op, places, at };
+        match op.act {
+            Act::Reserve => apart.take().await,
+            Act::Check | Act::Charge if op.cost > 0 => apart.take().await,
+            _ => apart.each().await,
         }
-        let decided = self.decide(&parts(op, places), at).await;
-        if op.act == Act::Charge && decided.iter().any(Result::is_err) {
-            self.take_back_charge(op, places, &decided, at).await;
+    }
+}
+
+type Outcome = Result<Decided, StoreError>;
+
+impl<'s, 'a> Apart<'s, 'a> {
+    /// Does it in each place by itself.
+    async fn each(&self) -> Result<Decision, StoreError> {
+        if self.op.act == Act::Settle {
+            self.look().await?;
         }
+        let decided = self.decide(self.parts(self.op)).await;
         let decided = decided.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(Decided::explain_all(decided, op.act.asks()))
+        Ok(Decided::explain_all(decided, self.op.act.asks()))
     }
 
-    async fn reserve_apart(
-        &self,
-        op: &Op<'_>,
-        places: &[Vec<usize>],
-        at: Option<Time>,
-    ) -> Result<Decision, StoreError> {
-        let name = unique();
-        let own = Id::new(&name).ok();
-        let reserve = Op { act: Act::Reserve, id: op.id.or(own), ..*op };
-        let answers = Some(op.id.map_or(Answers::LetBe, |_| Answers::Remember(op.act)));
-        let reserves: Vec<_> =
-            parts(&reserve, places).into_iter().map(|part| Part { answers, ..part }).collect();
-        let decided = self.decide(&reserves, at).await;
+    async fn decide(&self, parts: Vec<Part<'a, '_>>) -> Vec<Outcome> {
+        self.store.decide(&parts, self.at).await
+    }
 
-        let allows = |decided: &Result<Decided, StoreError>| {
-            decided.as_ref().is_ok_and(|decided| decided.allowed)
+    fn parts<'p>(&self, op: &Op<'a>) -> Vec<Part<'a, 'p>>
+    where
+        's: 'p,
+    {
+        self.places.iter().map(|positions| Part::new(op, positions.as_slice())).collect()
+    }
+
+    /// Takes it in all places, or in none.
+    async fn take(&self) -> Result<Decision, StoreError> {
+        let asks = self.op.act.asks();
+        let mut seen = self.look().await?;
+        if seen.iter().all(|place| place.remembered) {
+            return Ok(Decided::explain_all(seen, asks));
+        }
+        if asks && !seen.iter().all(|place| place.allowed) {
+            return self.deny(seen).await;
+        }
+        let mark = unique();
+        let taken = self.take_where_new(&seen, &mark).await;
+        let went_well = |taken: &Outcome| taken.as_ref().is_ok_and(|taken| taken.allowed || !asks);
+        if !taken.iter().all(went_well) {
+            return self.take_back(taken, &mark).await;
+        }
+        let answered: Vec<Vec<u8>> = taken.iter().map(|taken| self.told(taken)).collect();
+        self.close(&seen, &mark, &answered).await;
+        for (seen, taken) in seen.iter_mut().filter(|seen| !seen.remembered).zip(taken) {
+            *seen = taken?;
+        }
+        Ok(Decided::explain_all(seen, asks))
+    }
+
+    /// Asks every place what it would say, and whether it has said so before under the same id. What
+    /// cannot be denied is tried: the debt may be too large.
+    async fn look(&self) -> Result<Vec<Decided>, StoreError> {
+        let act = if self.op.act.asks() { Act::Peek } else { self.op.act };
+        let look = Op { act, ..*self.op };
+        let answers = Some(self.op.id.map_or(Answers::LetBe, |_| Answers::Recall(self.op.act)));
+        let parts = self.parts(&look).into_iter();
+        let parts = parts.map(|part| Part { answers, dry: true, ..part }).collect();
+        self.decide(parts).await.into_iter().collect()
+    }
+
+    /// It is denied. Limits that count denied attempts count it all the same.
+    async fn deny(&self, seen: Vec<Decided>) -> Result<Decision, StoreError> {
+        let counts = |position: &&usize| {
+            self.op.items.get(**position).is_some_and(|item| item.limit.counts_denied())
         };
-        if decided.iter().all(allows) {
-            if op.act == Act::Check {
-                self.close(&reserve, places, at).await;
-            }
-            let decided = decided.into_iter().collect::<Result<Vec<_>, _>>()?;
-            return Ok(Decided::explain_all(decided, true));
+        let charge = Op { act: Act::Charge, id: None, ..*self.op };
+        let counted = self.places.iter().map(|place| place.iter().filter(counts).copied());
+        let counted = counted.map(Iterator::collect::<Vec<usize>>).filter(|some| !some.is_empty());
+        let charges = counted.map(|positions| Part::new(&charge, positions)).collect();
+        let counted = self.decide(charges).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Decided::explain_newest(seen, counted))
+    }
+
+    /// Takes it where it was not taken before.
+    async fn take_where_new(&self, seen: &[Decided], mark: &[u8]) -> Vec<Outcome> {
+        let act = if self.op.act == Act::Charge { Act::Charge } else { Act::Reserve };
+        let take = Op { act, ..*self.op };
+        let (answers, mark) = (Some(Answers::LetBe), Some(mark));
+        let parts = self.parts(&take).into_iter().zip(seen).filter(|(_, seen)| !seen.remembered);
+        let parts = parts.map(|(part, _)| Part { answers, mark, ..part }).collect();
+        self.decide(parts).await
+    }
+
+    /// What a place has answered, for whoever asks again under the same id.
+    fn told(&self, taken: &Outcome) -> Vec<u8> {
+        let mut told = Vec::new();
+        if let (Ok(taken), Some(_)) = (taken, self.op.id) {
+            let measures = taken.measures();
+            Asked { cost: self.op.cost, measures }.write_to(&mut told);
+            told.extend_from_slice(&taken.bytes);
         }
-        let mut left = Vec::with_capacity(places.len());
-        for (decided, positions) in decided.into_iter().zip(places) {
-            left.push(match decided {
-                Ok(decided) if decided.allowed => self.give_back(op, &reserve, positions, at).await,
-                other => other,
-            });
+        told
+    }
+
+    /// What was taken stands, under the caller's id. If that cannot be said, reservations end by
+    /// themselves, and a retry is counted again.
+    async fn close(&self, seen: &[Decided], mark: &[u8], answered: &[Vec<u8>]) {
+        if self.op.act == Act::Charge && self.op.id.is_none() {
+            return;
         }
-        let left = left.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let settle = Op { act: Act::Settle, ..*self.op };
+        let remembers = self.op.id.map_or(Answers::LetBe, |_| Answers::Remember(self.op.act));
+        let parts = self.parts(&settle).into_iter().zip(seen).filter(|(_, seen)| !seen.remembered);
+        let parts = parts.zip(answered).map(|((part, _), answered)| Part {
+            answers: Some(remembers),
+            mark: Some(mark),
+            closes: Some((self.op.act, answered.as_slice())),
+            ..part
+        });
+        self.decide(parts.collect()).await;
+    }
+
+    /// Not every place could take it: the others give it back.
+    async fn take_back(&self, taken: Vec<Outcome>, mark: &[u8]) -> Result<Decision, StoreError> {
+        let asks = self.op.act.asks();
+        let took =
+            taken.iter().map(|taken| taken.as_ref().is_ok_and(|taken| taken.allowed || !asks));
+        for (positions, _) in self.places.iter().zip(took).filter(|(_, took)| *took) {
+            self.give_back(positions, mark).await;
+        }
+        for taken in taken {
+            taken?;
+        }
+        let look = Op { act: Act::Peek, id: None, ..*self.op };
+        let left =
+            self.decide(self.parts(&look)).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut decision = Decided::explain_all(left, true);
         decision.allowed = false;
         Ok(decision)
     }
 
-    /// What was reserved stands as it is. If that cannot be said, the reservation ends by itself.
-    async fn close(&self, reserve: &Op<'_>, places: &[Vec<usize>], at: Option<Time>) {
-        let settle = Op { act: Act::Settle, ..*reserve };
-        let answers = Some(Answers::LetBe);
-        let settles = parts(&settle, places).into_iter().map(|part| Part { answers, ..part });
-        self.decide(&settles.collect::<Vec<_>>(), at).await;
-    }
-
-    /// Gives back what one place had allowed, and looks at what is left there. Limits that count denied
-    /// attempts keep it.
-    async fn give_back(
-        &self,
-        op: &Op<'_>,
-        reserve: &Op<'_>,
-        positions: &Positions,
-        at: Option<Time>,
-    ) -> Result<Decided, StoreError> {
+    /// Gives back what one place has taken. Limits that count denied attempts keep it.
+    async fn give_back(&self, positions: &[usize], mark: &[u8]) {
         let counts = |position: &usize| {
-            op.items.get(*position).is_some_and(|item| item.limit.counts_denied())
+            self.op.items.get(*position).is_some_and(|item| item.limit.counts_denied())
         };
+        if self.op.act == Act::Charge {
+            let refund = Op { act: Act::Refund, id: None, ..*self.op };
+            self.decide(vec![Part::new(&refund, positions)]).await;
+            return;
+        }
         let (kept, given): (Vec<usize>, Vec<usize>) = positions.iter().partition(|p| counts(p));
-        let settle = |cost, positions| {
-            let op = Op { act: Act::Settle, cost, ..*reserve };
-            Part { op, positions: Cow::Owned(positions), answers: Some(Answers::LetBe) }
+        let settle = |cost, positions: Vec<usize>| {
+            let op = Op { act: Act::Settle, cost, id: None, ..*self.op };
+            Part { mark: Some(mark), answers: Some(Answers::LetBe), ..Part::new(&op, positions) }
         };
-        let mut parts = vec![settle(0, given), settle(op.cost, kept)];
+        let mut parts = vec![settle(0, given), settle(self.op.cost, kept)];
         parts.retain(|part| !part.positions.is_empty());
-        // Otherwise a retry with the same id would be told that it was allowed.
-        let forget = Op { act: Act::Release, ..*reserve };
-        let forget = Part { op: forget, positions: Cow::Borrowed(positions), answers: None };
-        parts.extend(op.id.map(|_| forget));
-        let look = Op { act: Act::Peek, id: None, ..*op };
-        parts.push(Part { op: look, positions: Cow::Borrowed(positions), answers: None });
-        let mut done = self.decide(&parts, at).await;
-        done.pop().unwrap_or_else(|| Err(StoreError::unanswered()))
+        self.decide(parts).await;
     }
-
-    /// One place could not take it, so the others give back the newest, which it was just now.
-    async fn take_back_charge(
-        &self,
-        op: &Op<'_>,
-        places: &[Vec<usize>],
-        decided: &[Result<Decided, StoreError>],
-        at: Option<Time>,
-    ) {
-        let refund = Op { act: Act::Refund, id: None, ..*op };
-        let charged = parts(&refund, places).into_iter().zip(decided);
-        let charged = charged.filter(|(_, decided)| decided.is_ok()).map(|(part, _)| part);
-        self.decide(&charged.collect::<Vec<_>>(), at).await;
-    }
-}
-
-fn parts<'a, 'p>(op: &Op<'a>, places: &'p [Vec<usize>]) -> Vec<Part<'a, 'p>> {
-    let part = |positions: &'p Vec<usize>| Part {
-        op: *op,
-        positions: Cow::Borrowed(positions.as_slice()),
-        answers: None,
-    };
-    places.iter().map(part).collect()
 }
 
 /// A name that nobody has: what this operation reserves is found by it.

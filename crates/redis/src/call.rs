@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tollgate_core::{Limit, Numbers, Op, Span, StoreError, Time};
+use tollgate_core::{Act, Limit, Numbers, Op, Span, StoreError, Time};
 
 use crate::bytes::put;
 use crate::keys::Prefix;
@@ -29,6 +29,20 @@ pub(crate) struct Part<'a, 'p> {
     pub(crate) positions: Cow<'p, Positions>,
     /// What is done about the answers given under its id, if not what its act says.
     pub(crate) answers: Option<Answers>,
+    /// Whether it is only tried.
+    pub(crate) dry: bool,
+    /// A handle of our own for what it takes.
+    pub(crate) mark: Option<&'p [u8]>,
+    /// For closing what was reserved under the mark: the act it was for, and what it was answered.
+    pub(crate) closes: Option<(Act, &'p [u8])>,
+}
+
+impl<'a, 'p> Part<'a, 'p> {
+    /// These limits of an operation, as its act says.
+    pub(crate) fn new(op: &Op<'a>, positions: impl Into<Cow<'p, Positions>>) -> Part<'a, 'p> {
+        let positions = positions.into();
+        Part { op: *op, positions, answers: None, dry: false, mark: None, closes: None }
+    }
 }
 
 /// When an operation happens.
@@ -75,14 +89,15 @@ impl Call {
     ) -> Call {
         let (op, positions) = (&part.op, &*part.positions);
         let mut shape = Shape::of(op, positions, when.at.is_some());
-        if let Some(answers) = part.answers {
-            shape.answers = answers;
-        }
+        shape.answers = part.answers.unwrap_or(shape.answers);
+        shape.with_handle |= part.mark.is_some();
+        shape.dry = part.dry;
+        shape.closes = part.closes.map(|(act, _)| act);
         let items = positions.iter().filter_map(|position| op.items.get(*position));
         let measures = positions.iter().copied().zip(items.map(|item| item.limit.measure()));
         let asked = Asked { cost: op.cost, measures: measures.collect() };
         let keys = keys(op, &shape, positions, prefix);
-        let argument = argument(op, positions, when, shape.with_handle.then_some(&asked));
+        let argument = argument(part, when, &shape, &asked);
         Call { script: scripts.of(shape), keys, argument, asked }
     }
 }
@@ -107,7 +122,7 @@ fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> F
     }
     let scope = |keys: &[Vec<u8>]| prefix.scope(op, keys);
     match (shape.answers, op.id) {
-        (Answers::Remember(_), Some(id)) => {
+        (Answers::Remember(_) | Answers::Recall(_), Some(id)) => {
             let scope = scope(&keys);
             keys.extend([scope.id(id), scope.generation()]);
         }
@@ -122,23 +137,34 @@ fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> F
 const ARGUMENT_BYTES: usize = 128;
 
 /// One string: the cost and the time, the numbers of each limit, and what is needed for an id.
-fn argument(op: &Op<'_>, positions: &Positions, when: &When, asked: Option<&Asked>) -> Vec<u8> {
+fn argument(part: &Part<'_, '_>, when: &When, shape: &Shape, asked: &Asked) -> Vec<u8> {
+    let op = &part.op;
     let mut out = Vec::with_capacity(ARGUMENT_BYTES);
     put(&mut out, op.cost, 4);
     put(&mut out, when.at.map_or(0, Time::as_micros), 7);
-    for position in positions {
+    for position in &*part.positions {
         if let Some(item) = op.items.get(*position) {
             put_numbers(&mut out, item.limit, when.around(*position), op.cost);
         }
     }
-    if let Some(asked) = asked {
+    if shape.with_handle {
         put(&mut out, op.remembered_for().as_micros(), 7);
         let handle = op.found_under().unwrap_or_default();
-        put(&mut out, u64::try_from(handle.len()).unwrap_or(u64::MAX), 2);
-        out.extend_from_slice(&handle);
-        asked.write_to(&mut out);
+        put_name(&mut out, part.mark.unwrap_or(&handle));
+        match part.closes {
+            Some((_, answered)) => {
+                put_name(&mut out, &handle);
+                out.extend_from_slice(answered);
+            }
+            None => asked.write_to(&mut out),
+        }
     }
     out
+}
+
+fn put_name(out: &mut Vec<u8>, name: &[u8]) {
+    put(out, u64::try_from(name.len()).unwrap_or(u64::MAX), 2);
+    out.extend_from_slice(name);
 }
 
 /// The numbers of one limit, as `lua/*.lua` read them.

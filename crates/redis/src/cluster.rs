@@ -84,13 +84,31 @@ impl Cluster {
     }
 
     pub(crate) async fn send(&self, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
-        let mut trips: Vec<Trip<'_>> = calls.iter().map(Trip::new).collect();
-        let end = Instant::now() + self.deadline;
         if self.map().is_empty()
             && let Err(error) = self.draw(Instant::now()).await
         {
             return calls.iter().map(|_| Err(StoreError::unavailable(error.clone()))).collect();
         }
+        // Those of one node travel together, and wait for no other: a node may be slow.
+        let mut by_node: HashMap<Option<Address>, Vec<usize>> = HashMap::new();
+        let map = self.map();
+        for (place, call) in calls.iter().enumerate() {
+            by_node.entry(Trip::new(call).address(&map)).or_default().push(place);
+        }
+        let groups = by_node.into_values().map(|places| async move {
+            let trips = places.iter().filter_map(|place| calls.get(*place)).map(Trip::new);
+            let answers = self.travel_on(trips.collect()).await;
+            places.into_iter().zip(answers)
+        });
+        let answers = join_all(groups).await;
+        let mut answers: Vec<_> = answers.into_iter().flatten().collect();
+        answers.sort_by_key(|(place, _)| *place);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// Follows calls until all have their answers, or it is too late.
+    async fn travel_on(&self, mut trips: Vec<Trip<'_>>) -> Vec<Result<Vec<u8>, StoreError>> {
+        let end = Instant::now() + self.deadline;
         loop {
             let wait = self.travel(&mut trips).await;
             let under_way = trips.iter().any(|trip| trip.answer.is_none());
@@ -112,7 +130,7 @@ impl Cluster {
         let mut wrong = false;
         let mut by_node: HashMap<Address, Vec<usize>> = HashMap::new();
         let map = self.map();
-        for (place, trip) in trips.iter_mut().enumerate().filter(|(_, t)| t.answer.is_none()) {
+        for (place, trip) in first_of_each_key(trips) {
             match trip.address(&map) {
                 Some(address) => by_node.entry(address).or_default().push(place),
                 None => wrong = true,
@@ -184,6 +202,25 @@ impl Cluster {
     }
 }
 
+/// The trips that may go on: while a slot moves, a node may turn one call back and do the next one on
+/// the same key, if they have different keys beside it. So of those only the first goes.
+fn first_of_each_key<'t, 'c>(trips: &'t [Trip<'c>]) -> Vec<(usize, &'t Trip<'c>)> {
+    let under_way = trips.iter().enumerate().filter(|(_, trip)| trip.answer.is_none());
+    let mut ahead: HashMap<&[u8], &str> = HashMap::new();
+    let mut first = Vec::new();
+    for (place, trip) in under_way {
+        let script = trip.call.script.sha.as_str();
+        let free = |key: &Vec<u8>| ahead.get(key.as_slice()).is_none_or(|known| *known == script);
+        if trip.call.keys.iter().all(free) {
+            first.push((place, trip));
+        }
+        // Whoever comes behind one that waits must wait as well.
+        let others = if trip.call.keys.iter().all(free) { script } else { "" };
+        ahead.extend(trip.call.keys.iter().map(|key| (key.as_slice(), others)));
+    }
+    first
+}
+
 /// Takes in what a node answered; whether the map turned out to be wrong.
 fn arrive(trips: &mut [Trip<'_>], places: Vec<usize>, sent: Sent) -> bool {
     let mut answers = match sent {
@@ -242,7 +279,7 @@ impl<'c> Trip<'c> {
                 self.last = answer.err();
                 return moved;
             }
-            Next::Whole => self.whole = true,
+            Next::Whole => (self.whole, self.last) = (true, answer.err()),
             Next::Wait => {
                 if let Err(error) = answer {
                     self.turn_back(error);

@@ -24,6 +24,9 @@ const DEADLINE: Duration = Duration::from_secs(1);
 /// How long connecting may take at least, though an answer must be there sooner.
 const CONNECTING: Duration = Duration::from_millis(100);
 
+/// What a certificate in PEM begins with.
+const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
+
 /// Why there is no store.
 #[derive(Debug, Clone)]
 pub struct ConnectError(Kind);
@@ -137,6 +140,10 @@ impl Builder {
 
     fn client(&self, info: ConnectionInfo) -> Result<Client, RedisError> {
         match &self.root_certificate {
+            Some(pem) if !pem.windows(BEGIN.len()).any(|part| part == BEGIN) => {
+                let what = "there is none in the PEM";
+                Err((redis::ErrorKind::InvalidClientConfig, what).into())
+            }
             Some(pem) => {
                 let root_cert = Some(pem.clone());
                 Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })

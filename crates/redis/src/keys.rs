@@ -58,13 +58,23 @@ impl Prefix {
         key
     }
 
-    /// The scope of an operation over these states.
+    /// The scope of an operation, for the place with these states.
     pub(crate) fn scope(&self, op: &Op<'_>, states: &[Vec<u8>]) -> Scope {
         let base = states.first().cloned();
         let base = base.unwrap_or_else(|| self.with_tag(&hash([op.policy.as_str().as_bytes()])));
-        let several = states.len() > 1;
-        let mark = if several { hash(states.iter().map(Vec::as_slice)) } else { String::new() };
-        Scope { base, mark }
+        let first = op.items.first().map(|item| item.subject);
+        if op.items.iter().all(|item| Some(item.subject) == first) {
+            return Scope { base, mark: String::new() };
+        }
+        // All subjects of the operation, each once, though only some may be counted in this place.
+        let mut all: Vec<Vec<u8>> = Vec::new();
+        for item in op.items {
+            let key = self.state(op.policy, item.subject);
+            if !all.contains(&key) {
+                all.push(key);
+            }
+        }
+        Scope { base, mark: hash(all.iter().map(Vec::as_slice)) }
     }
 }
 

@@ -94,12 +94,14 @@ async fn run(node: &Node, commands: Vec<Cmd>) -> Vec<Result<Value, RedisError>> 
 ///
 /// None, if each has keys of its own: whatever the server does not know is sent again. But calls on one
 /// key must happen in their order, so that none may be done while one before it was not known. Then
-/// each script comes in full where it comes first.
+/// the script comes in full where it comes first; and if there are several scripts, always, since
+/// they may be flushed in between.
 pub(crate) fn in_full<'c>(calls: impl Iterator<Item = &'c Call> + Clone) -> Vec<bool> {
     let mut keys = HashSet::new();
     let repeated = !calls.clone().all(|call| call.keys.iter().all(|key| keys.insert(key)));
-    let mut scripts = HashSet::new();
-    calls.map(|call| repeated && scripts.insert(&call.script.sha)).collect()
+    let scripts: HashSet<&str> = calls.clone().map(|call| call.script.sha.as_str()).collect();
+    let several = scripts.len() > 1;
+    calls.enumerate().map(|(place, _)| repeated && (several || place == 0)).collect()
 }
 
 /// What a command has beside script, keys and argument.

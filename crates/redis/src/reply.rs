@@ -30,10 +30,14 @@ pub(crate) enum Reply {
 pub(crate) struct Decided {
     /// Whether they all allow it, if that was asked.
     pub(crate) allowed: bool,
+    /// Whether that was decided before, under the same id.
+    pub(crate) remembered: bool,
     /// The cost, and what each limit was measured by, when it was decided. For an answer that was
     /// remembered that is another time, and they may have changed since.
     cost: u64,
     limits: Few<(usize, Capacity, Left, Time)>,
+    /// The answer as it came.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What was asked, as far as it matters to the answer.
@@ -74,9 +78,14 @@ impl Reply {
     ///
     /// # Errors
     /// If it is none of ours.
-    pub(crate) fn read(bytes: &[u8], asked: &Asked) -> Result<Reply, StoreError> {
-        let odd = || StoreError::unavailable(format!("the script answered {bytes:?}"));
-        read(&mut Reader::new(bytes), asked).ok_or_else(odd)
+    pub(crate) fn read(bytes: Vec<u8>, asked: &Asked) -> Result<Reply, StoreError> {
+        let Some(mut reply) = read(&mut Reader::new(&bytes), asked) else {
+            return Err(StoreError::unavailable(format!("the script answered {bytes:?}")));
+        };
+        if let Reply::Decided(decided) = &mut reply {
+            decided.bytes = bytes;
+        }
+        Ok(reply)
     }
 }
 
@@ -93,7 +102,23 @@ impl Decided {
         let cost = places.first().map_or(0, |place| place.cost);
         let mut limits: Few<_> = places.into_iter().flat_map(|place| place.limits).collect();
         limits.sort_by_key(|(position, ..)| *position);
-        Decided { allowed, cost, limits }.explain(asks)
+        Decided { allowed, remembered: false, cost, limits, bytes: Vec::new() }.explain(asks)
+    }
+
+    /// What all places together say, if some limits were asked again since.
+    pub(crate) fn explain_newest(mut places: Vec<Decided>, newer: Vec<Decided>) -> Decision {
+        for (position, measure, left, now) in newer.into_iter().flat_map(|place| place.limits) {
+            let limits = places.iter_mut().flat_map(|place| place.limits.iter_mut());
+            for limit in limits.filter(|limit| limit.0 == position) {
+                *limit = (position, measure, left, now);
+            }
+        }
+        Decided::explain_all(places, true)
+    }
+
+    /// What each limit was measured by.
+    pub(crate) fn measures(&self) -> Few<(usize, Capacity)> {
+        self.limits.iter().map(|(position, measure, ..)| (*position, *measure)).collect()
     }
 }
 
@@ -101,7 +126,11 @@ fn read(bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
     let first = bytes.byte()?;
     if first == REMEMBERED {
         let asked = Asked::read_from(bytes)?;
-        return read(bytes, &asked);
+        let mut reply = read(bytes, &asked)?;
+        if let Reply::Decided(decided) = &mut reply {
+            decided.remembered = true;
+        }
+        return Some(reply);
     }
     let now = Time::from_micros(bytes.number(7)?)?;
     match first {
@@ -114,7 +143,9 @@ fn read(bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
                 (*position, *measure, left.map_or(Left::Nothing, |(_, left)| *left), now)
             });
             let limits = limits.collect();
-            Some(Reply::Decided(Decided { allowed: first == ALLOWED, cost: asked.cost, limits }))
+            let (allowed, cost) = (first == ALLOWED, asked.cost);
+            let bytes = Vec::new();
+            Some(Reply::Decided(Decided { allowed, remembered: false, cost, limits, bytes }))
         }
     }
 }

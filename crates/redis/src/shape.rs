@@ -42,6 +42,8 @@ pub(crate) enum Answers {
     LetBe,
     /// The same was asked before under this id, or is remembered from now on, as this act.
     Remember(Act),
+    /// The same was asked before under this id; if not, nothing is remembered.
+    Recall(Act),
     /// What was answered under this id is forgotten.
     Forget,
     /// All that was answered is forgotten.
@@ -54,11 +56,15 @@ pub(crate) struct Shape {
     pub(crate) act: Act,
     /// Whether it takes and gives nothing, so that it only looks.
     pub(crate) only_looks: bool,
+    /// Whether it is only tried, to see whether it could be done.
+    pub(crate) dry: bool,
     /// Whether the time is passed in.
     pub(crate) timed: bool,
     /// Whether what it takes can be found again, by a handle.
     pub(crate) with_handle: bool,
     pub(crate) answers: Answers,
+    /// What was reserved for this act under a handle of our own is now the caller's.
+    pub(crate) closes: Option<Act>,
     pub(crate) forms: Few<Form>,
 }
 
@@ -151,7 +157,16 @@ impl Shape {
             Act::Check | Act::Charge | Act::Refund => op.cost == 0,
             act => act == Act::Peek,
         };
-        Shape { act: op.act, only_looks, timed, with_handle: op.id.is_some(), answers, forms }
+        Shape {
+            act: op.act,
+            only_looks,
+            dry: false,
+            timed,
+            with_handle: op.id.is_some(),
+            answers,
+            closes: None,
+            forms,
+        }
     }
 
     /// How many different subjects there are.

@@ -1,8 +1,8 @@
 //! The store: operations become calls of a script, and its answers decisions.
 
-use std::borrow::Cow;
-
-use tollgate_core::{Answered, Decision, Op, Store, StoreError, Time};
+use tollgate_core::{
+    Act, Answered, Capacity, Decision, Item, Left, Numbers, Op, Store, StoreError, Time, explain,
+};
 
 use crate::call::{Call, Part, When, mistake};
 use crate::connect::{Builder, ConnectError};
@@ -61,13 +61,16 @@ impl RedisStore {
                 *out = Err(mistake);
                 continue;
             }
+            if counts_nothing(op) {
+                *out = Ok(explain(true, op.cost, unlimited(op)));
+                continue;
+            }
             let mut places = self.link.places(op, &self.prefix);
             if places.len() > 1 {
                 self.answer_together(std::mem::take(&mut together), at).await;
                 *out = self.answer_apart(op, &places, at).await;
             } else {
-                let positions = Cow::Owned(places.pop().unwrap_or_default());
-                together.push((Part { op: *op, positions, answers: None }, out));
+                together.push((Part::new(op, places.pop().unwrap_or_default()), out));
             }
         }
         self.answer_together(together, at).await;
@@ -83,8 +86,10 @@ impl RedisStore {
         if let Some(mistake) = mistake(op) {
             return Err(mistake);
         }
-        let positions = Cow::Borrowed(all_positions(op));
-        let part = Part { op: *op, positions, answers: None };
+        if counts_nothing(op) {
+            return Ok(explain(true, op.cost, unlimited(op)));
+        }
+        let part = Part::new(op, all_positions(op));
         let mut when = When::new(at);
         for _ in 0..MOST_ASKS {
             let call = Call::new(&part, &when, &self.prefix, &self.scripts);
@@ -153,7 +158,7 @@ fn understand(
     call: &Call,
     when: &mut When,
 ) -> Option<Result<Decided, StoreError>> {
-    match answer.and_then(|bytes| Reply::read(&bytes, &call.asked)) {
+    match answer.and_then(|bytes| Reply::read(bytes, &call.asked)) {
         Ok(Reply::Decided(decided)) => Some(Ok(decided)),
         Ok(Reply::Overdrawn) => Some(Err(StoreError::overdrawn())),
         Ok(Reply::Again(around, position)) => {
@@ -162,6 +167,16 @@ fn understand(
         }
         Err(error) => Some(Err(error)),
     }
+}
+
+/// Whether no limit counts anything, and nothing is remembered or forgotten: nobody needs to be asked.
+fn counts_nothing(op: &Op<'_>) -> bool {
+    let unlimited = |item: &Item<'_>| item.limit.numbers() == Numbers::Unlimited;
+    op.id.is_none() && op.act != Act::Reset && op.items.iter().all(unlimited)
+}
+
+fn unlimited<'a>(op: &Op<'a>) -> impl Iterator<Item = (Capacity, Left, Time)> + use<'a> {
+    op.items.iter().map(|item| (item.limit.measure(), Left::Nothing, Time::EPOCH))
 }
 
 fn lost() -> StoreError {

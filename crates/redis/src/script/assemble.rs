@@ -115,8 +115,9 @@ impl Assembly<'_> {
         }
         let tail = self.argument_of(self.shape.forms.len());
         if self.shape.with_handle {
-            let line = format!("local handle, tail = unpack('<I2c0', a, {tail} + 7)");
-            self.say(&line);
+            let (name, more) =
+                if self.shape.closes.is_some() { (" name,", "I2c0") } else { ("", "") };
+            self.say(&format!("local handle,{name} tail = unpack('<I2c0{more}', a, {tail} + 7)"));
         } else {
             self.say("local handle = ''");
         }
@@ -125,7 +126,7 @@ impl Assembly<'_> {
             self.say("local X = {}");
         }
         match self.shape.answers {
-            Answers::Remember(_) => self.section(self.nowhere(), "recall"),
+            Answers::Remember(_) | Answers::Recall(_) => self.section(self.nowhere(), "recall"),
             Answers::ForgetAll => self.say("local generation, last, others"),
             Answers::LetBe | Answers::Forget => {}
         }
@@ -152,6 +153,10 @@ impl Assembly<'_> {
         let act = self.shape.act;
         if self.shape.only_looks {
             return self.each("act peek");
+        }
+        if self.shape.closes.is_some() {
+            self.each("act close");
+            return self.say("changed = true");
         }
         // A reservation is noted only if all limits allow it, so that must be known first.
         if act == Act::Reserve && self.any_counts_denied() && self.shape.forms.len() > 1 {
@@ -180,10 +185,14 @@ impl Assembly<'_> {
     fn finish(&mut self) {
         if !self.shape.only_looks {
             self.take_back_what_was_denied();
+        }
+        if !self.shape.only_looks && !self.shape.dry {
             self.write();
         }
         self.reply();
-        self.note();
+        if !self.shape.dry {
+            self.note();
+        }
         self.say("return reply");
     }
 
@@ -213,7 +222,7 @@ impl Assembly<'_> {
         match self.shape.answers {
             Answers::Remember(_) => self.section(self.nowhere(), "remember"),
             Answers::Forget => self.section(self.nowhere(), "forget"),
-            Answers::LetBe | Answers::ForgetAll => {}
+            Answers::LetBe | Answers::Recall(_) | Answers::ForgetAll => {}
         }
     }
 
@@ -231,6 +240,10 @@ impl Assembly<'_> {
         let silent = find(place.kind, "tell").is_empty();
         match name {
             "tell_as_is" | "tell_changed" if silent => {}
+            "close_note" if self.shape.closes == Some(Act::Reserve) => {
+                self.section(place, "rename_note")
+            }
+            "close_note" => self.section(place, "drop_own_note"),
             "old_end" if !self.asks_for_ends() => {}
             "around" | "late" => self.section(place, &format!("{name} {}", variant(place.kind))),
             "offsets" => self.offsets(place.group),

@@ -37,6 +37,8 @@ impl Assembly<'_> {
             "sizes" => write!(out, "{}", BODY_BYTES.map(|size| size.to_string())[1..].join(", ")),
             "version" => write!(out, "{VERSION}"),
             "version_char" => write!(out, "\\{VERSION}"),
+            "told" if self.shape.closes.is_some() => write!(out, "sub(a, tail)"),
+            "told" => write!(out, "sub(a, tail) .. reply"),
             "act" => write!(out, "{}", act_number(self.shape.answers)),
             "id" => write!(out, "{}", keys + 1),
             "generation" if self.shape.answers == Answers::ForgetAll => write!(out, "{}", keys + 1),
@@ -56,6 +58,6 @@ impl Assembly<'_> {
 
 /// What an act is known by among the answers of an id.
 fn act_number(answers: Answers) -> usize {
-    let act = |known: &Act| answers == Answers::Remember(*known);
+    let act = |known: &Act| [Answers::Remember(*known), Answers::Recall(*known)].contains(&answers);
     Act::ALL.iter().position(act).unwrap_or(Act::ALL.len())
 }

@@ -1,0 +1,81 @@
+//! TLS. (Valkey is built without it where it comes from.)
+
+use std::fs;
+
+use tollgate_fixtures::{Flavour, Server};
+use tollgate_redis::RedisStore;
+
+use crate::client::{Client, unavailable};
+use crate::plan::Plan;
+
+fn plan() -> Plan {
+    Plan::one("gcra 1/day burst 10", "a")
+}
+
+fn start() -> Option<(Server, Vec<u8>)> {
+    let server = Server::builder(Flavour::Redis).tls().start()?;
+    let authority = fs::read(server.ca_file().unwrap()).unwrap();
+    Some((server, authority))
+}
+
+#[test]
+fn a_server_whose_certificate_is_trusted() {
+    let Some((server, authority)) = start() else { return };
+    let localhost = server.url().replace("127.0.0.1", "localhost");
+    for (url, left) in [(server.url(), 9), (localhost, 8)] {
+        let builder = RedisStore::builder(&url).root_certificate(authority.clone());
+        let client = Client::try_connect(builder).unwrap();
+        assert_eq!(client.left(plan().check()), left);
+    }
+}
+
+#[test]
+fn a_restart_heals() {
+    let Some((server, authority)) = start() else { return };
+    let builder = RedisStore::builder(&server.url()).root_certificate(authority);
+    let client = Client::try_connect(builder).unwrap();
+    assert_eq!(client.left(plan().check()), 9);
+    server.restart();
+    let (decision, errors) = client.ask_until_healed(plan().check());
+    assert!(errors.len() <= 1, "{errors:?}");
+    assert_eq!(decision.remaining, Some(9));
+}
+
+/// Holds both ways to make a store to end in an error that says this.
+fn refused(url: &str, authority: Option<Vec<u8>>, why: &str) {
+    let builder = RedisStore::builder(url);
+    let builder = match authority {
+        Some(pem) => builder.root_certificate(pem),
+        None => builder,
+    };
+    let connecting = Client::try_connect(builder.clone()).map(|_| ()).unwrap_err();
+    let client = Client::make(builder);
+    let calling = unavailable(&client.ask(plan().check()).expect_err("not trusted"));
+    for error in [connecting, calling] {
+        assert!(error.to_lowercase().contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_certificate_that_nobody_trusts() {
+    let (Some((server, _)), Some((_other, theirs))) = (start(), start()) else { return };
+    refused(&server.url(), None, "certificate");
+    refused(&server.url(), Some(theirs), "certificate");
+}
+
+#[test]
+fn without_tls_on_either_side() {
+    let (Some((server, authority)), Some(plain)) = (start(), Server::redis()) else { return };
+    let (url, tls_url) = (server.url(), plain.url().replace("redis:", "rediss:"));
+    let clear = Client::try_connect(RedisStore::builder(&url.replace("rediss:", "redis:")));
+    assert!(clear.map(|_| ()).unwrap_err().contains("cannot be reached"));
+    refused(&tls_url, Some(authority), "");
+}
+
+#[test]
+fn what_is_no_certificate() {
+    let made =
+        RedisStore::builder("rediss://127.0.0.1:1").root_certificate("no certificate").make();
+    let error = made.unwrap_err().to_string();
+    assert!(error.contains("certificate cannot be used"), "{error}");
+}
