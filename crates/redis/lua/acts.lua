@@ -86,7 +86,9 @@ do
     if ok then
       --+ add_note
     end
-    --+ save_notes
+    if ok or n > 0 then
+      --+ save_notes
+    end
     --+ tell_changed
   end
 end

@@ -1,20 +1,37 @@
--- Held: concurrency. The state: the leases from the one taken first, each with its end, its count, and
--- what it can be released under.
+-- Held: concurrency. The state: how many are held in all, when the first lease ends and when the last,
+-- whether they end in the order in which they were taken, and each lease with its end, its count and
+-- what it can be released under. While none has ended they need not be looked at one by one.
 
 --: open
 local K, ttl = unpack('<I4I7', a, $A)
-local leases, live, ends, now, used = {}, false, 0, at, 0
+local size, total, first, sorted, added, leases = 22, 0, 0, 1, '', nil
+local live, ends, now, used = false, 0, at, 0
 if o$i then
-  local place, past = o$i + 4, o$i + 4 + unpack('<I4', v$g, o$i)
-  while place < past do
-    local till, count, name
-    till, count, name, place = unpack('<I7I7I2c0', v$g, place)
-    leases[#leases + 1] = { till, count, name }
-    if till > ends then ends = till end
-    if now < till then used = used + count end
-  end
+  size, total, first, ends, sorted = unpack('<I4I7I7I7B', v$g, o$i)
   live = at < ends
-  if not live then leases, ends = {}, 0 end
+  if not live then
+    size, total, first, ends, sorted = 22, 0, 0, 0, 1
+  else
+    used = total
+    if first <= now then
+      --+ parse
+      used = 0
+      for _, lease in ipairs(leases) do
+        if now < lease[1] then used = used + lease[2] end
+      end
+    end
+  end
+end
+
+--: parse
+if not leases then
+  leases = {}
+  local all, place = (size > 22 and sub(v$g, o$i + 26, o$i + 3 + size) or '') .. added, 1
+  while place <= #all do
+    local lease = {}
+    lease[1], lease[2], lease[3], place = unpack('<I7I7I2c0', all, place)
+    leases[#leases + 1] = lease
+  end
 end
 
 --: fits
@@ -31,14 +48,25 @@ do
 end
 
 --: take
---+ drop_ended
-leases[#leases + 1] = { now + ttl, n, handle }
-used, live = used + n, true
+do
+  local till = now + ttl
+  if leases then
+    --+ drop_ended
+    leases[#leases + 1] = { till, n, handle }
+  else
+    added = added .. pack('<I7I7I2c0', till, n, #handle, handle)
+    if total == 0 or till < first then first = till end
+    if till < ends then sorted = 0 else ends = till end
+    total = total + n
+  end
+  used, live = used + n, true
+end
 
 --: owes
 over = used > 4503599627370495
 
 --: give
+--+ parse
 --+ drop_ended
 do
   local left = n
@@ -52,6 +80,7 @@ end
 
 --: still
 x = 0
+--+ parse
 for _, lease in ipairs(leases) do
   if now < lease[1] and lease[3] == note[5] then x = x + lease[2] end
 end
@@ -60,6 +89,7 @@ end
 x = 0
 
 --: give_back
+--+ parse
 --+ drop_ended
 do
   local left = n
@@ -76,6 +106,7 @@ done = true
 
 --: take_late
 done = false
+--+ parse
 for j = #leases, 1, -1 do
   local lease = leases[j]
   if now < lease[1] and lease[3] == settled[5] then
@@ -94,6 +125,7 @@ over = done and used > 4503599627370495
 
 --: release
 done = false
+--+ parse
 for _, lease in ipairs(leases) do
   if now < lease[1] and lease[3] == handle then
     used, lease[2], done = used - lease[2], 0, true
@@ -106,6 +138,7 @@ end
 --: renew
 -- Never sooner than it would have ended: a clock stepped back must not shorten a lease.
 done = false
+--+ parse
 for _, lease in ipairs(leases) do
   if now < lease[1] and lease[3] == handle and lease[1] < now + ttl then
     lease[1], done = now + ttl, true
@@ -117,39 +150,63 @@ end
 
 --: rename
 done = false
+--+ parse
 for _, lease in ipairs(leases) do
   if lease[3] == handle then lease[3], done = name, true end
 end
 
 --: save
-if live then
-  local out, last = {}, 0
-  for j, lease in ipairs(leases) do
-    out[j] = pack('<I7I7I2c0', lease[1], lease[2], #lease[3], lease[3])
-    if lease[1] > last then last = lease[1] end
-  end
-  out = table.concat(out)
-  b$i, y$i = pack('<I4', #out) .. out, last
-else
+if not live then
   b$i, y$i = false, 0
+else
+  local all = added
+  if leases then
+    local out = {}
+    total, first, ends, sorted = 0, leases[1][1], 0, 1
+    for j, lease in ipairs(leases) do
+      out[j] = pack('<I7I7I2c0', lease[1], lease[2], #lease[3], lease[3])
+      total = total + lease[2]
+      if lease[1] < first then first = lease[1] end
+      if lease[1] < ends then sorted = 0 else ends = lease[1] end
+    end
+    all = table.concat(out)
+  elseif size > 22 then
+    all = sub(v$g, o$i + 26, o$i + 3 + size) .. added
+  end
+  b$i, y$i = pack('<I4I7I7I7B', 22 + #all, total, first, ends, sorted) .. all, ends
 end
 
 --: tell
 if live then
-  local now, held, last, sum, when = t, {}, 0, 0, 0
-  for _, lease in ipairs(leases) do
-    if now < lease[1] then held[#held + 1], sum = lease, sum + lease[2] end
-    if lease[1] > last then last = lease[1] end
+  local sum, last, when = total, ends, 0
+  if leases then
+    sum, last = 0, 0
+    for _, lease in ipairs(leases) do
+      if t < lease[1] then sum = sum + lease[2] end
+      if lease[1] > last then last = lease[1] end
+    end
   end
-  if now < last then
-    if sum + n > K and n <= K then
+  if sum + n > K and n <= K then
+    local left, place, past = sum, (o$i or 0) + 26, (o$i or 0) + 4 + size
+    -- Those that end first come first, and few of them are enough.
+    while not leases and sorted == 1 and left + n > K and place < past do
+      local till, count, _
+      till, count, _, place = unpack('<I7I7I2c0', v$g, place)
+      left, when = left - count, till
+    end
+    if left + n > K then
+      --+ parse
+      local held, j = {}, 0
+      for _, lease in ipairs(leases) do
+        if t < lease[1] then held[#held + 1] = lease end
+      end
       table.sort(held, function(one, other) return one[1] < other[1] end)
-      local left, j = sum, 0
+      left = sum
       while left + n > K do
         j = j + 1
         left, when = left - held[j][2], held[j][1]
       end
     end
-    told = pack('<I7I7I7', sum, when, last)
   end
+  if t < last then told = pack('<I7I7I7', sum, when, last) end
 end

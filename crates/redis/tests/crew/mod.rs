@@ -23,8 +23,6 @@ pub(crate) const PROCESSES: u64 = 4;
 pub(crate) const TASKS: usize = 64;
 /// Attempts of all processes together.
 const ATTEMPTS: u64 = 100_000;
-/// The same for leases: to look at a thousand of them takes the server a millisecond each time.
-const ATTEMPTS_AT_LEASES: u64 = 10_000;
 
 /// Set in a worker: the address of the store.
 const ADDRESS: &str = "TOLLGATE_WORKER_FOR";
@@ -113,13 +111,10 @@ pub(crate) struct Job {
 impl Job {
     /// The job of one run: all attempts one by one, or some of them together in every other run.
     pub(crate) fn new(limits: &[&str], run: u32) -> Job {
-        let leases = limits.iter().any(|line| line.starts_with("concurrency"));
-        let fewer = leases && !(is_long() && run == 1);
-        let attempts = if fewer { ATTEMPTS_AT_LEASES } else { ATTEMPTS };
         Job {
             key: format!("{limits:?} {run}"),
             limits: limits.iter().map(|line| (*line).to_owned()).collect(),
-            attempts,
+            attempts: ATTEMPTS,
             batch: if run.is_multiple_of(2) { 7 } else { 1 },
         }
     }
