@@ -241,7 +241,7 @@ impl Assembly<'_> {
         match name {
             "tell_as_is" | "tell_changed" if silent => {}
             "close_note" if self.shape.closes == Some(Act::Reserve) => {
-                self.section(place, "rename_note")
+                self.section(place, "rename_note");
             }
             "close_note" => self.section(place, "drop_own_note"),
             "old_end" if !self.asks_for_ends() => {}
