@@ -27,6 +27,9 @@ local level, s, d0, r0, least0 = 0, 0, d, r, least
 local live, ends, now, was, since = false, 0, at, 0, 0
 if o$i then
   level, s, d0, r0, least0 = unpack('<dI7dI7d', v$g, o$i)
+  if not (d0 > 1 and r0 >= 1 and least0 > 0) then
+    return redis.error_reply('TGSTATE a level that would never fade')
+  end
   was, since = level, s
   if s > now then now = s end
   level = after(level, floor((now - s) / r0), d0, least0)

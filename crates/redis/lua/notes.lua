@@ -88,6 +88,9 @@ end
 do
   local till
   w$i, till = write_notes(notes)
-  if b$i == nil then y$i = ends end
+  if b$i == nil then
+    --+ ends
+    y$i = ends
+  end
   if till > y$i then y$i = till end
 end

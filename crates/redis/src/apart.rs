@@ -86,7 +86,7 @@ impl<'s, 'a> Apart<'s, 'a> {
         let taken = self.take_where_new(&seen, &mark).await;
         let went_well = |taken: &Outcome| taken.as_ref().is_ok_and(|taken| taken.allowed || !asks);
         if !taken.iter().all(went_well) {
-            return self.take_back(taken, &mark).await;
+            return self.take_back(&seen, taken, &mark).await;
         }
         let answered: Vec<Vec<u8>> = taken.iter().map(|taken| self.told(taken)).collect();
         self.close(&seen, &mark, &answered).await;
@@ -148,7 +148,9 @@ impl<'s, 'a> Apart<'s, 'a> {
             return;
         }
         let settle = Op { act: Act::Settle, ..*self.op };
-        let remembers = self.op.id.map_or(Answers::LetBe, |_| Answers::Remember(self.op.act));
+        // A reservation of nothing took nothing, so that it may be asked for again.
+        let id = self.op.id.filter(|_| self.op.cost > 0);
+        let remembers = id.map_or(Answers::LetBe, |_| Answers::Remember(self.op.act));
         let parts = self.parts(&settle).into_iter().zip(seen).filter(|(_, seen)| !seen.remembered);
         let parts = parts.zip(answered).map(|((part, _), answered)| Part {
             answers: Some(remembers),
@@ -156,16 +158,34 @@ impl<'s, 'a> Apart<'s, 'a> {
             closes: Some((self.op.act, answered.as_slice())),
             ..part
         });
-        self.decide(parts.collect()).await;
+        let parts: Vec<Part<'_, '_>> = parts.collect();
+        let mut closed = self.store.decide(&parts, self.at).await;
+        for (part, outcome) in parts.iter().zip(&mut closed) {
+            // Closing twice is no more than closing once.
+            if outcome.as_ref().is_err_and(StoreError::is_unavailable) {
+                let again = self.store.decide(std::slice::from_ref(part), self.at).await;
+                *outcome = again.into_iter().next().unwrap_or(Err(StoreError::unanswered()));
+            }
+            // Someone with the same id was a little earlier, so that this would be the second time.
+            if outcome.as_ref().is_ok_and(|outcome| outcome.remembered) {
+                self.give_back(&part.positions, mark).await;
+            }
+        }
     }
 
     /// Not every place could take it: the others give it back.
-    async fn take_back(&self, taken: Vec<Outcome>, mark: &[u8]) -> Result<Decision, StoreError> {
+    async fn take_back(
+        &self,
+        seen: &[Decided],
+        taken: Vec<Outcome>,
+        mark: &[u8],
+    ) -> Result<Decision, StoreError> {
         let asks = self.op.act.asks();
-        let took =
-            taken.iter().map(|taken| taken.as_ref().is_ok_and(|taken| taken.allowed || !asks));
-        for (positions, _) in self.places.iter().zip(took).filter(|(_, took)| *took) {
-            self.give_back(positions, mark).await;
+        let new = self.places.iter().zip(seen).filter(|(_, seen)| !seen.remembered);
+        for ((positions, _), taken) in new.zip(&taken) {
+            if taken.as_ref().is_ok_and(|taken| taken.allowed || !asks) {
+                self.give_back(positions, mark).await;
+            }
         }
         for taken in taken {
             taken?;

@@ -148,7 +148,9 @@ fn argument(part: &Part<'_, '_>, when: &When, shape: &Shape, asked: &Asked) -> V
         }
     }
     if shape.with_handle {
-        put(&mut out, op.remembered_for().as_micros(), 7);
+        // What is closed is remembered for as long as what it was for.
+        let act = part.closes.map_or(op.act, |(act, _)| act);
+        put(&mut out, Op { act, ..*op }.remembered_for().as_micros(), 7);
         let handle = op.found_under().unwrap_or_default();
         put_name(&mut out, part.mark.unwrap_or(&handle));
         match part.closes {

@@ -34,8 +34,8 @@ pub(crate) struct Cluster {
     deadline: Duration,
     nodes: RwLock<HashMap<Address, Arc<Node>>>,
     map: RwLock<Arc<Map>>,
-    /// Held by whoever draws the map anew; when it was drawn last.
-    drawing: Mutex<Option<Instant>>,
+    /// Held by whoever draws the map anew; when that was done last, and how it went.
+    drawing: Mutex<Option<(Instant, Result<(), RedisError>)>>,
 }
 
 /// Where a call goes next.
@@ -108,11 +108,11 @@ impl Cluster {
 
     /// Follows calls until all have their answers, or it is too late.
     async fn travel_on(&self, mut trips: Vec<Trip<'_>>) -> Vec<Result<Vec<u8>, StoreError>> {
-        let end = Instant::now() + self.deadline;
+        let started = Instant::now();
         loop {
             let wait = self.travel(&mut trips).await;
             let under_way = trips.iter().any(|trip| trip.answer.is_none());
-            if !under_way || Instant::now() >= end {
+            if !under_way || started.elapsed() >= self.deadline {
                 return trips.into_iter().map(Trip::result).collect();
             }
             if let Some(since) = wait {
@@ -158,7 +158,8 @@ impl Cluster {
         let known = self.nodes.read().unwrap_or_else(PoisonError::into_inner).get(address).cloned();
         known.unwrap_or_else(|| {
             let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
-            let node = || Arc::new(Node::new(self.door(address), self.config.clone()));
+            let node =
+                || Arc::new(Node::new(self.door(address), self.config.clone(), self.deadline));
             Arc::clone(nodes.entry(address.clone()).or_insert_with(node))
         })
     }
@@ -181,9 +182,18 @@ impl Cluster {
     /// Draws the map anew, unless someone has since.
     pub(crate) async fn draw(&self, since: Instant) -> Result<(), RedisError> {
         let mut drawn = self.drawing.lock().await;
-        if drawn.is_some_and(|when| when > since) {
-            return Ok(());
+        if let Some((when, result)) = &*drawn
+            && *when > since
+        {
+            return result.clone();
         }
+        // Each node has the deadline to answer. Whoever waits meanwhile gets the same result.
+        let result = self.draw_anew().await;
+        *drawn = Some((Instant::now(), result.clone()));
+        result
+    }
+
+    async fn draw_anew(&self) -> Result<(), RedisError> {
         let mut addresses = self.map().nodes();
         addresses.extend(self.seeds.iter().filter_map(slots::address_of));
         let mut last =
@@ -192,7 +202,6 @@ impl Cluster {
             match slots::ask(&self.node(&address), &address).await {
                 Ok(map) => {
                     *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
-                    *drawn = Some(Instant::now());
                     return Ok(());
                 }
                 Err(error) => last = error,
@@ -241,9 +250,8 @@ fn arrive(trips: &mut [Trip<'_>], places: Vec<usize>, sent: Sent) -> bool {
         if let Route::Asking(_) = trip.route {
             answers.next();
         }
-        if let Some(answer) = answers.next() {
-            wrong |= trip.hear(answer);
-        }
+        let missing = || Err((redis::ErrorKind::Parse, "an answer is missing").into());
+        wrong |= trip.hear(answers.next().unwrap_or_else(missing));
     }
     wrong
 }

@@ -24,6 +24,8 @@ const DEADLINE: Duration = Duration::from_secs(1);
 /// How long connecting may take at least, though an answer must be there sooner.
 const CONNECTING: Duration = Duration::from_millis(100);
 
+/// How long connecting may take at least where sentinels are asked first: some may not answer.
+const ASKING_SENTINELS: Duration = Duration::from_secs(5);
 /// What a certificate in PEM begins with.
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
@@ -51,13 +53,20 @@ impl fmt::Display for ConnectError {
 impl Error for ConnectError {}
 
 /// A store about to be made.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct Builder {
     url: String,
     prefix: String,
     deadline: Duration,
     root_certificate: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Builder {
+    /// Without the URL, which may have a password in it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
 }
 
 impl Builder {
@@ -78,7 +87,8 @@ impl Builder {
     }
 
     /// How long an answer may take before it is an error: a second if not said. Whoever has to connect
-    /// first may take as long again for that, and at least a tenth of a second.
+    /// first may take as long again for that, and at least a tenth of a second; where sentinels are
+    /// asked, up to five seconds.
     pub fn deadline(mut self, deadline: Duration) -> Builder {
         self.deadline = deadline;
         self
@@ -113,12 +123,14 @@ impl Builder {
     }
 
     fn link(&self, target: Target) -> Result<Link, RedisError> {
+        let patience = self.deadline.max(CONNECTING);
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(Some(self.deadline))
-            .set_connection_timeout(Some(self.deadline.max(CONNECTING)));
+            .set_connection_timeout(Some(patience));
         Ok(match target {
             Target::One(info) => {
-                Link::One(Arc::new(Node::new(Door::At(Box::new(self.client(info)?)), config)))
+                let door = Door::At(Box::new(self.client(info)?));
+                Link::One(Arc::new(Node::new(door, config, patience)))
             }
             Target::Cluster(seeds) => {
                 let seeds = seeds.into_iter().map(|seed| self.trusting(seed));
@@ -133,7 +145,7 @@ impl Builder {
                 let kind = SentinelServerType::Master;
                 let client = SentinelClient::build(sentinels, name, Some(primary), kind)?;
                 let door = Door::Behind(Box::new(Mutex::new(client)));
-                Link::One(Arc::new(Node::new(door, config)))
+                Link::One(Arc::new(Node::new(door, config, patience.max(ASKING_SENTINELS))))
             }
         })
     }

@@ -1,6 +1,6 @@
 //! Deleting everything that is kept under the prefix.
 
-use redis::{RedisError, cmd};
+use redis::{RedisError, Value, cmd};
 use tollgate_core::StoreError;
 
 use crate::node::{Node, Sent};
@@ -37,14 +37,23 @@ async fn erase_on(node: &Node, pattern: &str) -> Result<(), RedisError> {
             unlink
         };
         // One key each: those of a cluster lie in different slots.
-        if !keys.is_empty()
-            && let Sent::Unsent(error) = node.run(keys.into_iter().map(unlink).collect()).await
-        {
-            return Err(error);
+        if !keys.is_empty() {
+            match node.run(keys.into_iter().map(unlink).collect()).await {
+                Sent::Unsent(error) => return Err(error),
+                Sent::Answered(answers) => answers.into_iter().try_for_each(went_well)?,
+            }
         }
         if next == b"0" {
             return Ok(());
         }
         cursor = next;
+    }
+}
+
+/// A key whose slot has moved is erased on the node it moved to, or ends by itself.
+fn went_well(answer: Result<Value, RedisError>) -> Result<(), RedisError> {
+    match answer {
+        Err(error) if error.redirect_node().is_none() => Err(error),
+        _ => Ok(()),
     }
 }

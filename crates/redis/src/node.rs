@@ -28,6 +28,8 @@ pub(crate) enum Door {
 pub(crate) struct Node {
     door: Door,
     config: AsyncConnectionConfig,
+    /// How long connecting may take in all, sentinels included.
+    patience: Duration,
     line: RwLock<Option<Line>>,
     /// How many connections were made.
     made: AtomicU64,
@@ -51,9 +53,9 @@ pub(crate) enum Sent {
 }
 
 impl Node {
-    pub(crate) fn new(door: Door, config: AsyncConnectionConfig) -> Node {
+    pub(crate) fn new(door: Door, config: AsyncConnectionConfig, patience: Duration) -> Node {
         let (line, connecting) = (RwLock::new(None), Mutex::new(None));
-        Node { door, config, line, made: AtomicU64::new(0), connecting }
+        Node { door, config, patience, line, made: AtomicU64::new(0), connecting }
     }
 
     /// Runs commands, in their order and with nobody's in between if they are few.
@@ -98,7 +100,9 @@ impl Node {
         {
             return Err(error.clone());
         }
-        match self.connect().await {
+        let late = RedisError::from((redis::ErrorKind::Io, "connecting took too long"));
+        let connecting = tokio::time::timeout(self.patience, self.connect()).await;
+        match connecting.unwrap_or(Err(late)) {
             Ok(connection) => Ok(self.keep(connection)),
             Err(error) => {
                 *failed = Some((Instant::now(), error.clone()));

@@ -126,16 +126,22 @@ fn read(bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
     let first = bytes.byte()?;
     if first == REMEMBERED {
         let asked = Asked::read_from(bytes)?;
-        let mut reply = read(bytes, &asked)?;
+        // What is remembered was decided; it is not remembered itself.
+        let mut reply = read_new(bytes.byte()?, bytes, &asked)?;
         if let Reply::Decided(decided) = &mut reply {
             decided.remembered = true;
         }
         return Some(reply);
     }
+    read_new(first, bytes, asked)
+}
+
+fn read_new(first: u8, bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
     let now = Time::from_micros(bytes.number(7)?)?;
     match first {
         AGAIN => Some(Reply::Again(now, usize::from(bytes.byte()?))),
         OVERDRAWN => Some(Reply::Overdrawn),
+        REMEMBERED => None,
         _ => {
             let states = read_states(bytes)?;
             let limits = asked.measures.iter().map(|(position, measure)| {

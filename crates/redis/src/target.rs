@@ -82,6 +82,9 @@ fn nodes(
 }
 
 fn sentinel(transport: &str, rest: &str) -> Result<Target, BadUrl> {
+    if matches!(transport, "rediss" | "valkeys") {
+        return Err(bad("TLS to a primary behind sentinels is not there yet"));
+    }
     let (login, hosts, path) = parts(rest);
     let mut path = path.trim_start_matches('/').splitn(2, '/');
     let name = path.next().filter(|name| !name.is_empty());
@@ -119,6 +122,7 @@ mod tests {
             "http://secret@localhost",
             "redis+ring://:secret@a",
             "redis+sentinel://:secret@a:1",
+            "rediss+sentinel://:secret@a:1/main",
             "redis+cluster://:secret@a:port",
             "redis://:secret@localhost:99999",
             "",

@@ -244,6 +244,12 @@ fn a_state_is_kept_until_its_reset_and_a_second_more() {
             let place = format!("{lines:?} after {act} {cost}");
             expect_end(&server, &place, 0, || ask(act, cost));
         }
+        // A reservation of nothing shortens nothing.
+        server.cli(&["flushall"]);
+        ask(Act::Check, FIT);
+        expect_end(&server, &format!("{lines:?}, reserved nothing"), RESERVED, || {
+            ask(Act::Reserve, 0)
+        });
         // An open reservation is kept; once it is settled, it keeps nothing.
         server.cli(&["flushall"]);
         expect_end(&server, &format!("{lines:?}, reserved"), RESERVED, || ask(Act::Reserve, 3));

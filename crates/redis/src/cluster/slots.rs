@@ -125,7 +125,8 @@ fn read(answer: &Value, host: &str) -> Option<Map> {
     let mut ranges: Vec<(u16, u16, Address)> =
         ranges.iter().map(|range| read_range(range, host)).collect::<Option<_>>()?;
     ranges.sort();
-    Some(Map { ranges })
+    // Whoever knows no slots has left the cluster: others know better.
+    (!ranges.is_empty()).then_some(Map { ranges })
 }
 
 /// The first slot, the last, and the primary; then its replicas.

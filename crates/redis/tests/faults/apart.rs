@@ -268,3 +268,31 @@ fn a_policy_without_limits_allows_everything() {
     let plan = Plan::new(&[], &[]);
     same_as_in_memory(&[(0, plan.check()), (0, plan.peek()), (0, plan.check().id("one"))]);
 }
+
+/// A lease is remembered no longer than it lasts: then whoever says to hold it must ask again.
+#[test]
+fn a_lease_that_has_ended_is_taken_anew() {
+    let plan = Plan::new(
+        &["concurrency 2 ttl 10s per user", "concurrency 3 ttl 10s per all"],
+        &[("user", "a")],
+    );
+    let check = plan.check().id("one");
+    same_as_in_memory(&[(0, check), (5, check), (11, check), (12, plan.peek())]);
+}
+
+#[test]
+fn a_reservation_of_nothing_is_asked_for_again() {
+    let plan = Plan::new(
+        &["gcra 1/day burst 10 per user", "fixed-window 9/h per ip"],
+        &[("user", "a"), ("ip", "x")],
+    );
+    let reserve = |cost| plan.ask(Act::Reserve, cost).id("one");
+    let settle = |cost| plan.ask(Act::Settle, cost).id("one");
+    same_as_in_memory(&[
+        (0, reserve(0)),
+        (1, settle(20)),
+        (2, reserve(0)),
+        (3, reserve(5)),
+        (4, plan.peek()),
+    ]);
+}
