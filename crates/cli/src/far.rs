@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
-use tollgate_core::{Answered, Decision, Op, Store as _, StoreError, Time};
+use tollgate_core::{Decision, Op, StoreError, Time};
 use tollgate_redis::RedisStore;
 
 /// What a shell expects of whoever was told to stop.
@@ -28,13 +28,7 @@ impl FarStore {
     }
 
     pub(crate) fn decide(&self, op: &Op<'_>, at: Time) -> Result<Decision, StoreError> {
-        let mut out = [Err(StoreError::unanswered())];
-        let ops = [*op];
-        if let Answered::Later(later) = self.store.apply(&ops, Some(at), &mut out) {
-            self.runtime.block_on(later);
-        }
-        let [answer] = out;
-        answer
+        self.runtime.block_on(self.store.answer(op, Some(at)))
     }
 
     /// Deletes all keys of this run. They would end by themselves, but not so soon.

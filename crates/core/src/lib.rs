@@ -69,7 +69,7 @@ pub use limit::{Algorithm, Edge, Limit, Period, Rate, Spec, Unit, Zone};
 pub use operation::{Item, MAX_COST, Op};
 pub use plain::PlainStore;
 pub use policy::{NoKey, Outcome, Policy, decide};
-pub use rule::{Capacity, Checked, Packed, State, Terms};
+pub use rule::{Capacity, Checked, MAX_COUNT, MOST_RESERVED, Packed, RESERVED, State, Terms};
 pub use store::{Answered, Store};
 pub use subject::{Id, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject, Unfit};
 pub use time::{Span, Time};

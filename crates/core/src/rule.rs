@@ -23,6 +23,7 @@ mod slots;
 mod window;
 
 pub(crate) use book::{Book, Order};
+pub use book::{MOST_RESERVED, RESERVED};
 use book::{answer, fits};
 pub(crate) use calendar::{Calendar, CalendarUnit};
 pub use capacity::Capacity;
@@ -42,7 +43,7 @@ use crate::time::{Span, Time};
 
 /// The most that any counter or level may hold. Whole numbers up to here, and the sum of two, are
 /// exact in a double, which is what the Redis scripts count in.
-pub(crate) const MAX_COUNT: u64 = (1 << 52) - 1;
+pub const MAX_COUNT: u64 = (1 << 52) - 1;
 
 /// What leases and reservations are found under: an id, and whose it is.
 pub(crate) type Handle<'a> = &'a [u8];

@@ -39,9 +39,7 @@ end
 
 --: take_noted
 if m$i then
-  --+ read_notes
-  --+ write_notes
-  local notes = read_notes(v$g, m$i)
+  --+ open_notes
   --+ drop_past_notes
   --+ hold_notes
   --+ take
@@ -71,9 +69,7 @@ do
   --+ old_end
   --+ tell_as_is
   if ok or $count_denied then
-    --+ read_notes
-    --+ write_notes
-    local notes = m$i and read_notes(v$g, m$i) or {}
+    --+ open_notes
     if n > 0 then
       local over
       --+ drop_past_notes
@@ -99,9 +95,7 @@ do
   --+ open
   --+ old_end
   if live then
-    --+ read_notes
-    --+ write_notes
-    local notes = m$i and read_notes(v$g, m$i) or {}
+    --+ open_notes
     --+ drop_past_notes
     --+ hold_notes
     --+ give
@@ -122,9 +116,8 @@ end
 
 --: act settle
 do
-  --+ read_notes
-  --+ write_notes
-  local notes, settled = m$i and read_notes(v$g, m$i) or {}, nil
+  --+ open_notes
+  local settled
   for j, note in ipairs(notes) do
     if note[5] == handle and t < note[4] then
       settled, notes[j] = note, notes[#notes]
@@ -209,9 +202,8 @@ end
 
 --: act release
 do
-  --+ read_notes
-  --+ write_notes
-  local notes, gone, done = m$i and read_notes(v$g, m$i) or {}, false, false
+  --+ open_notes
+  local gone, done = false, false
   --+ drop_own_note
   local at = t
   --+ open
@@ -239,9 +231,7 @@ do
   if live then
     --+ renew
     if done then
-      --+ read_notes
-      --+ write_notes
-      local notes = m$i and read_notes(v$g, m$i) or {}
+      --+ open_notes
       --+ drop_past_notes
       --+ save
       --+ save_notes
@@ -254,9 +244,8 @@ end
 --: act close
 -- What was reserved under a handle of our own stands as it is, under the caller's.
 do
-  --+ read_notes
-  --+ write_notes
-  local notes, gone, done = m$i and read_notes(v$g, m$i) or {}, false, false
+  --+ open_notes
+  local gone, done = false, false
   --+ close_note
   local at = t
   --+ open

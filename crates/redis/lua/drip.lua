@@ -34,7 +34,7 @@ end
 c, D0, R0, live = c + n, D, R, true
 
 --: owes
-over = c > 4503599627370495 or s + floor((c + D - 1) / D) * R - now > 2251799813685248
+over = c > $most_counted or s + floor((c + D - 1) / D) * R - now > $longest
 
 --: give
 c = c - n

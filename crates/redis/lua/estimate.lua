@@ -34,7 +34,7 @@ end
 c, live = c + n, true
 
 --: owes
-over = c > 4503599627370495
+over = c > $most_counted
 
 --: give
 if n > c then
@@ -77,7 +77,7 @@ do
   --+ counter
   done = counter > 0
   if counter == 2 then c = c + n elseif counter == 1 then last = last + n end
-  over = done and (c > 4503599627370495 or last > 4503599627370495)
+  over = done and (c > $most_counted or last > $most_counted)
   if done then live = true end
 end
 

@@ -65,9 +65,9 @@ level = level + n
 if live then
   local was, since = level, s
   --+ gone
-  over = level > 4503599627370495 or ends - now > 2251799813685248
+  over = level > $most_counted or ends - now > $longest
 else
-  over = level > 4503599627370495
+  over = level > $most_counted
 end
 
 --: sink

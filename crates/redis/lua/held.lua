@@ -63,20 +63,29 @@ do
 end
 
 --: owes
-over = used > 4503599627370495
+over = used > $most_counted
 
---: give
+--: end_newest
+-- Ends up to n of the leases, the newest first; only those under a handle, if that is said.
 --+ parse
 --+ drop_ended
 do
   local left = n
   for j = #leases, 1, -1 do
     local lease = leases[j]
-    local gone = lease[2] < left and lease[2] or left
-    lease[2], left, used = lease[2] - gone, left - gone, used - gone
+    if not only or lease[3] == only then
+      local gone = lease[2] < left and lease[2] or left
+      lease[2], left, used = lease[2] - gone, left - gone, used - gone
+    end
   end
 end
 --+ drop_ended
+
+--: give
+do
+  local only
+  --+ end_newest
+end
 
 --: still
 x = 0
@@ -89,19 +98,10 @@ end
 x = 0
 
 --: give_back
---+ parse
---+ drop_ended
 do
-  local left = n
-  for j = #leases, 1, -1 do
-    local lease = leases[j]
-    if lease[3] == settled[5] then
-      local gone = lease[2] < left and lease[2] or left
-      lease[2], left, used = lease[2] - gone, left - gone, used - gone
-    end
-  end
+  local only = settled[5]
+  --+ end_newest
 end
---+ drop_ended
 done = true
 
 --: take_late
@@ -121,7 +121,7 @@ elseif now < settled[1] + ttl then
   leases[#leases + 1], done, live = { settled[1] + ttl, n, settled[5] }, true, true
 end
 used = used + n
-over = done and used > 4503599627370495
+over = done and used > $most_counted
 
 --: release
 done = false

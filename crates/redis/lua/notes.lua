@@ -25,6 +25,11 @@ local function write_notes(list)
   return pack('<I4', #out) .. out, till
 end
 
+--: open_notes
+--+ read_notes
+--+ write_notes
+local notes = m$i and read_notes(v$g, m$i) or {}
+
 --: drop_past_notes
 do
   local kept = {}

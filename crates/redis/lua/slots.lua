@@ -105,7 +105,7 @@ do
 end
 
 --: owes
-over = used > 4503599627370495
+over = used > $most_counted
 
 --: tidy
 live = used > 0

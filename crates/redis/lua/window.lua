@@ -42,7 +42,7 @@ do
 end
 
 --: owes
-over = c > 4503599627370495
+over = c > $most_counted
 
 --: give
 c = c - n

@@ -72,6 +72,24 @@ impl<'s, 'a> Apart<'s, 'a> {
         self.places.iter().map(|positions| Part::new(op, positions.as_slice())).collect()
     }
 
+    /// The parts where it was not done before.
+    fn new_parts<'p>(&self, op: &Op<'a>, seen: &[Decided]) -> Vec<Part<'a, 'p>>
+    where
+        's: 'p,
+    {
+        let parts = self.parts(op).into_iter().zip(seen);
+        parts.filter(|(_, seen)| !seen.remembered).map(|(part, _)| part).collect()
+    }
+
+    fn counts_denied(&self, position: usize) -> bool {
+        self.op.items.get(position).is_some_and(|item| item.limit.counts_denied())
+    }
+
+    /// Whether a place has taken it.
+    fn took(&self, taken: &Outcome) -> bool {
+        taken.as_ref().is_ok_and(|taken| taken.allowed || !self.op.act.asks())
+    }
+
     /// Takes it in all places, or in none.
     async fn take(&self) -> Result<Decision, StoreError> {
         let asks = self.op.act.asks();
@@ -84,8 +102,7 @@ impl<'s, 'a> Apart<'s, 'a> {
         }
         let mark = unique();
         let taken = self.take_where_new(&seen, &mark).await;
-        let went_well = |taken: &Outcome| taken.as_ref().is_ok_and(|taken| taken.allowed || !asks);
-        if !taken.iter().all(went_well) {
+        if !taken.iter().all(|taken| self.took(taken)) {
             return self.take_back(&seen, taken, &mark).await;
         }
         let answered: Vec<Vec<u8>> = taken.iter().map(|taken| self.told(taken)).collect();
@@ -109,11 +126,9 @@ impl<'s, 'a> Apart<'s, 'a> {
 
     /// It is denied. Limits that count denied attempts count it all the same.
     async fn deny(&self, seen: Vec<Decided>) -> Result<Decision, StoreError> {
-        let counts = |position: &&usize| {
-            self.op.items.get(**position).is_some_and(|item| item.limit.counts_denied())
-        };
+        let counts = |position: &usize| self.counts_denied(*position);
         let charge = Op { act: Act::Charge, id: None, ..*self.op };
-        let counted = self.places.iter().map(|place| place.iter().filter(counts).copied());
+        let counted = self.places.iter().map(|place| place.iter().copied().filter(counts));
         let counted = counted.map(Iterator::collect::<Vec<usize>>).filter(|some| !some.is_empty());
         let charges = counted.map(|positions| Part::new(&charge, positions)).collect();
         let counted = self.decide(charges).await.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -125,9 +140,8 @@ impl<'s, 'a> Apart<'s, 'a> {
         let act = if self.op.act == Act::Charge { Act::Charge } else { Act::Reserve };
         let take = Op { act, ..*self.op };
         let (answers, mark) = (Some(Answers::LetBe), Some(mark));
-        let parts = self.parts(&take).into_iter().zip(seen).filter(|(_, seen)| !seen.remembered);
-        let parts = parts.map(|(part, _)| Part { answers, mark, ..part }).collect();
-        self.decide(parts).await
+        let parts = self.new_parts(&take, seen).into_iter();
+        self.decide(parts.map(|part| Part { answers, mark, ..part }).collect()).await
     }
 
     /// What a place has answered, for whoever asks again under the same id.
@@ -151,8 +165,8 @@ impl<'s, 'a> Apart<'s, 'a> {
         // A reservation of nothing took nothing, so that it may be asked for again.
         let id = self.op.id.filter(|_| self.op.cost > 0);
         let remembers = id.map_or(Answers::LetBe, |_| Answers::Remember(self.op.act));
-        let parts = self.parts(&settle).into_iter().zip(seen).filter(|(_, seen)| !seen.remembered);
-        let parts = parts.zip(answered).map(|((part, _), answered)| Part {
+        let parts = self.new_parts(&settle, seen).into_iter();
+        let parts = parts.zip(answered).map(|(part, answered)| Part {
             answers: Some(remembers),
             mark: Some(mark),
             closes: Some((self.op.act, answered.as_slice())),
@@ -180,12 +194,9 @@ impl<'s, 'a> Apart<'s, 'a> {
         taken: Vec<Outcome>,
         mark: &[u8],
     ) -> Result<Decision, StoreError> {
-        let asks = self.op.act.asks();
-        let new = self.places.iter().zip(seen).filter(|(_, seen)| !seen.remembered);
-        for ((positions, _), taken) in new.zip(&taken) {
-            if taken.as_ref().is_ok_and(|taken| taken.allowed || !asks) {
-                self.give_back(positions, mark).await;
-            }
+        let parts = self.new_parts(self.op, seen).into_iter().zip(&taken);
+        for (part, _) in parts.filter(|(_, taken)| self.took(taken)) {
+            self.give_back(&part.positions, mark).await;
         }
         for taken in taken {
             taken?;
@@ -200,15 +211,13 @@ impl<'s, 'a> Apart<'s, 'a> {
 
     /// Gives back what one place has taken. Limits that count denied attempts keep it.
     async fn give_back(&self, positions: &[usize], mark: &[u8]) {
-        let counts = |position: &usize| {
-            self.op.items.get(*position).is_some_and(|item| item.limit.counts_denied())
-        };
         if self.op.act == Act::Charge {
             let refund = Op { act: Act::Refund, id: None, ..*self.op };
             self.decide(vec![Part::new(&refund, positions)]).await;
             return;
         }
-        let (kept, given): (Vec<usize>, Vec<usize>) = positions.iter().partition(|p| counts(p));
+        let (kept, given): (Vec<usize>, Vec<usize>) =
+            positions.iter().partition(|p| self.counts_denied(**p));
         let settle = |cost, positions: Vec<usize>| {
             let op = Op { act: Act::Settle, cost, id: None, ..*self.op };
             Part { mark: Some(mark), answers: Some(Answers::LetBe), ..Part::new(&op, positions) }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tollgate_core::{Act, Limit, Numbers, Op, Span, StoreError, Time};
+use tollgate_core::{Act, Limit, MAX_COUNT, Numbers, Op, Span, StoreError, Time};
 
 use crate::bytes::put;
 use crate::keys::Prefix;
@@ -214,9 +214,6 @@ fn sinks_in(units: u64, ticks: u64, parts: u64) -> (u64, u64) {
     (whole, u64::try_from(amount % parts).unwrap_or(0))
 }
 
-/// The most a level may hold, and the longest it may take to sink: as the core says.
-const MOST_COUNTED: u64 = (1 << 52) - 1;
-
 fn put_flow(out: &mut Vec<u8>, capacity: u64, ticks: u64, parts: u64, cost: u64) {
     // Longer than anything may take is long enough, and a double can say it.
     let longest = Span::MAX.as_micros();
@@ -241,7 +238,7 @@ fn put_flow(out: &mut Vec<u8>, capacity: u64, ticks: u64, parts: u64, cost: u64)
     put_double(out, ticks);
     put_double(out, parts);
     put_double(out, room.unwrap_or(0));
-    let (whole, rest) = sinks_in(MOST_COUNTED);
+    let (whole, rest) = sinks_in(MAX_COUNT);
     let (whole, rest) = if whole >= longest { (longest, 0) } else { (whole, rest) };
     put_double(out, whole);
     put_double(out, rest);

@@ -1,12 +1,13 @@
 //! The one thing most callers want of a store.
 
-use tollgate_core::{Act, Answered, Decision, Key, Op, Policy, Store as _, StoreError};
+use tollgate_core::{Act, Answered, Decision, Key, Op, Policy, Store as _, StoreError, Time};
 
 use crate::store::RedisStore;
 
 impl RedisStore {
     /// Checks a policy for a key, at a cost of one. For limits that count several subjects, for other
-    /// operations, costs and ids, and for many at once there is [`apply`](tollgate_core::Store::apply).
+    /// operations, costs and ids there is [`answer`](RedisStore::answer), and for many at once
+    /// [`apply`](tollgate_core::Store::apply).
     ///
     /// ```no_run
     /// use tollgate_core::{Name, Policy};
@@ -36,9 +37,17 @@ impl RedisStore {
         let key = key.map_err(|_| StoreError::malformed("a key has 1 to 1024 bytes"))?;
         let items = policy.items(|kind| kind.is_none().then_some(key));
         let items = items.map_err(|_| StoreError::malformed("a limit counts another subject"))?;
-        let ops = [Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None }];
+        let op = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
+        self.answer(&op, None).await
+    }
+
+    /// Answers one operation, at a time or by the server's clock.
+    ///
+    /// # Errors
+    /// As [`apply`](tollgate_core::Store::apply) says.
+    pub async fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let mut out = [Err(StoreError::unanswered())];
-        if let Answered::Later(later) = self.apply(&ops, None, &mut out) {
+        if let Answered::Later(later) = self.apply(std::slice::from_ref(op), at, &mut out) {
             later.await;
         }
         let [answer] = out;

@@ -220,11 +220,12 @@ fn first_of_each_key<'t, 'c>(trips: &'t [Trip<'c>]) -> Vec<(usize, &'t Trip<'c>)
     for (place, trip) in under_way {
         let script = trip.call.script.sha.as_str();
         let free = |key: &Vec<u8>| ahead.get(key.as_slice()).is_none_or(|known| *known == script);
-        if trip.call.keys.iter().all(free) {
+        let goes = trip.call.keys.iter().all(free);
+        if goes {
             first.push((place, trip));
         }
         // Whoever comes behind one that waits must wait as well.
-        let others = if trip.call.keys.iter().all(free) { script } else { "" };
+        let others = if goes { script } else { "" };
         ahead.extend(trip.call.keys.iter().map(|key| (key.as_slice(), others)));
     }
     first

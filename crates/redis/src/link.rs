@@ -109,16 +109,12 @@ const COMMAND_BYTES: usize = 16;
 
 /// The command of a call; the whole script, or only what it is known by.
 pub(crate) fn command(call: &Call, whole: bool) -> Cmd {
-    let script = if whole { &call.script.text } else { &call.script.sha };
+    let (verb, script) =
+        if whole { ("EVAL", &call.script.text) } else { ("EVALSHA", &call.script.sha) };
     let keys = call.keys.iter().map(Vec::len).sum::<usize>();
     let bytes = script.len() + keys + call.argument.len() + COMMAND_BYTES;
     let mut command = Cmd::with_capacity(call.keys.len() + 4, bytes);
-    if whole {
-        command.arg("EVAL").arg(&call.script.text);
-    } else {
-        command.arg("EVALSHA").arg(&call.script.sha);
-    }
-    command.arg(call.keys.len());
+    command.arg(verb).arg(script).arg(call.keys.len());
     for key in &call.keys {
         command.arg(key);
     }

@@ -1,8 +1,6 @@
 //! The store: operations become calls of a script, and its answers decisions.
 
-use tollgate_core::{
-    Act, Answered, Capacity, Decision, Item, Left, Numbers, Op, Store, StoreError, Time, explain,
-};
+use tollgate_core::{Act, Answered, Decision, Left, Op, Store, StoreError, Time, explain};
 
 use crate::call::{Call, Part, When, mistake};
 use crate::connect::{Builder, ConnectError};
@@ -57,12 +55,8 @@ impl RedisStore {
         // What is counted in one place is sent together, up to where something is not.
         let mut together: Vec<(Part<'_, '_>, &mut Result<Decision, StoreError>)> = Vec::new();
         for (op, out) in ops.iter().zip(out) {
-            if let Some(mistake) = mistake(op) {
-                *out = Err(mistake);
-                continue;
-            }
-            if counts_nothing(op) {
-                *out = Ok(explain(true, op.cost, unlimited(op)));
+            if let Some(answer) = answer_here(op) {
+                *out = answer;
                 continue;
             }
             let mut places = self.link.places(op, &self.prefix);
@@ -83,11 +77,8 @@ impl RedisStore {
         op: &Op<'_>,
         at: Option<Time>,
     ) -> Result<Decision, StoreError> {
-        if let Some(mistake) = mistake(op) {
-            return Err(mistake);
-        }
-        if counts_nothing(op) {
-            return Ok(explain(true, op.cost, unlimited(op)));
+        if let Some(answer) = answer_here(op) {
+            return answer;
         }
         let part = Part::new(op, all_positions(op));
         let mut when = When::new(at);
@@ -169,14 +160,18 @@ fn understand(
     }
 }
 
-/// Whether no limit counts anything, and nothing is remembered or forgotten: nobody needs to be asked.
-fn counts_nothing(op: &Op<'_>) -> bool {
-    let unlimited = |item: &Item<'_>| item.limit.numbers() == Numbers::Unlimited;
-    op.id.is_none() && op.act != Act::Reset && op.items.iter().all(unlimited)
-}
-
-fn unlimited<'a>(op: &Op<'a>) -> impl Iterator<Item = (Capacity, Left, Time)> + use<'a> {
-    op.items.iter().map(|item| (item.limit.measure(), Left::Nothing, Time::EPOCH))
+/// The answer, if nobody needs to be asked: it makes no sense, or no limit counts anything and nothing
+/// is remembered or forgotten.
+fn answer_here(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
+    if let Some(mistake) = mistake(op) {
+        return Some(Err(mistake));
+    }
+    let counts = op.items.iter().any(|item| item.limit.capacity().is_some());
+    if counts || op.id.is_some() || op.act == Act::Reset {
+        return None;
+    }
+    let limits = op.items.iter().map(|item| (item.limit.measure(), Left::Nothing, Time::EPOCH));
+    Some(Ok(explain(true, op.cost, limits)))
 }
 
 fn lost() -> StoreError {

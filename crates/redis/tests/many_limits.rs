@@ -3,9 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use tokio::runtime::Runtime;
-use tollgate_core::{
-    Act, Answered, Decision, Id, Key, Name, Op, PlainStore, Policy, Store, StoreError, Time,
-};
+use tollgate_core::{Act, Id, Key, Name, Op, PlainStore, Policy, Time};
 use tollgate_fixtures::Server;
 use tollgate_redis::{MOST_LIMITS, RedisStore};
 
@@ -19,15 +17,6 @@ const LINES: [&str; 8] = [
     "fixed-window 1000/day",
     "sliding-window 100/min",
 ];
-
-fn ask(runtime: &Runtime, store: &dyn Store, op: Op<'_>, at: Time) -> Result<Decision, StoreError> {
-    let (ops, mut out) = ([op], [Err(StoreError::unanswered())]);
-    if let Answered::Later(later) = store.apply(&ops, Some(at), &mut out) {
-        runtime.block_on(later);
-    }
-    let [answer] = out;
-    answer
-}
 
 fn policy(lines: impl Iterator<Item = &'static str>, most: usize) -> Policy {
     Policy::parse(Name::default(), lines.take(most)).unwrap()
@@ -48,7 +37,8 @@ fn sixteen_limits_of_any_kind_do_all_that_one_does() {
         for (step, act) in Act::ALL.into_iter().chain([Act::Check, Act::Reset]).enumerate() {
             let op = Op { policy: policy.name(), items: &items, act, cost: 3, id };
             let at = Time::from_micros(1_700_000_000_000_000 + 100_000 * step as u64).unwrap();
-            let (ours, theirs) = (ask(&runtime, &far, op, at), ask(&runtime, &near, op, at));
+            let (ours, theirs) =
+                (runtime.block_on(far.answer(&op, Some(at))), near.answer(&op, at));
             assert_eq!(ours.unwrap(), theirs.unwrap(), "{act} of {:?}", policy.limits());
         }
     }

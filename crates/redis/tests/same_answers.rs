@@ -12,9 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use tokio::runtime::Runtime;
 use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
-use tollgate_core::{
-    Answered, Decision, Id, Item, Key, Limit, Name, Op, PlainStore, Span, Store, StoreError, Time,
-};
+use tollgate_core::{Decision, Id, Item, Key, Limit, Name, Op, PlainStore, Span, StoreError, Time};
 use tollgate_fixtures::{Cluster, Server};
 use tollgate_redis::RedisStore;
 
@@ -74,16 +72,6 @@ fn moved(step: &Step, limits: &[Limit], now: u64) -> u64 {
     at.min(Time::MAX.as_micros())
 }
 
-fn ask(runtime: &Runtime, store: &dyn Store, op: Op<'_>, at: Time) -> Result<Decision, StoreError> {
-    let mut out = [Err(StoreError::unanswered())];
-    let ops = [op];
-    if let Answered::Later(later) = store.apply(&ops, Some(at), &mut out) {
-        runtime.block_on(later);
-    }
-    let [answer] = out;
-    answer
-}
-
 /// The answer in words, so that errors can be compared, and read.
 fn said(answer: &Result<Decision, StoreError>) -> String {
     match answer {
@@ -122,7 +110,8 @@ fn hold(url: &str, algorithm: &'static str, several_subjects: bool) {
             let id = step.id.map(|id| Id::new(id.as_bytes()).unwrap());
             let op = Op { policy: &policy, items: &items, act: step.act, cost: step.cost, id };
             let at = Time::from_micros(now).unwrap();
-            let (ours, theirs) = (ask(&runtime, &far, op, at), ask(&runtime, &near, op, at));
+            let (ours, theirs) =
+                (runtime.block_on(far.answer(&op, Some(at))), near.answer(&op, at));
             prop_assert_eq!(said(&ours), said(&theirs), "step {} at {}", place + 1, now);
         }
         Ok(())

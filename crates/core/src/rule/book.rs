@@ -11,11 +11,11 @@ use crate::time::{Span, Time};
 
 /// How long a reservation can be settled. It is a debt of memory, so it has an end; the answer of a
 /// model or a download is over by then.
-const RESERVED: Span = Span::from_micros(3_600_000_000);
+pub const RESERVED: Span = Span::from_micros(3_600_000_000);
 
 /// How many reservations one key can have open under one limit: reserving nothing is free, and must
 /// not fill the memory.
-const MOST_RESERVED: usize = 1024;
+pub const MOST_RESERVED: usize = 1024;
 
 /// The body if it still counts, and the instant at which the decision is made.
 #[inline(always)]

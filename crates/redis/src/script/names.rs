@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tollgate_core::Act;
+use tollgate_core::{Act, MAX_COUNT, MOST_RESERVED, RESERVED, Span};
 
 use super::VERSION;
 use super::assemble::{Assembly, LEAST_WHEN_TIMED, Place, SLACK};
@@ -12,10 +12,6 @@ use crate::shape::{Answers, BODY_BYTES};
 
 /// How long a generation of ids is known, in milliseconds: longer than any answer that belongs to it.
 const ERA: u64 = 65_000;
-/// How long a reservation can be settled, in microseconds, and how many one key can have open under
-/// one limit: as the core says.
-const RESERVED: u64 = 3_600_000_000;
-const MOST_RESERVED: usize = 1_024;
 
 impl Assembly<'_> {
     pub(super) fn value(&mut self, place: Place, name: &str) {
@@ -46,7 +42,9 @@ impl Assembly<'_> {
             "slack" => write!(out, "{SLACK}"),
             "era" if self.shape.timed => write!(out, "{}", 2 * LEAST_WHEN_TIMED),
             "era" => write!(out, "{ERA}"),
-            "reserved" => write!(out, "{RESERVED}"),
+            "reserved" => write!(out, "{}", RESERVED.as_micros()),
+            "most_counted" => write!(out, "{MAX_COUNT}"),
+            "longest" => write!(out, "{}", Span::MAX.as_micros()),
             "most_reserved" => write!(out, "{MOST_RESERVED}"),
             "again" => write!(out, "{AGAIN}"),
             "overdrawn" => write!(out, "{OVERDRAWN}"),
