@@ -51,7 +51,8 @@ do
 end
 
 --: rename_note
--- Gives the note of this handle another name, in place of an older one of that name.
+-- Gives the note of this handle another name, in place of an older one of that name, and the time
+-- that a reservation has.
 for j = #notes, 1, -1 do
   if notes[j][5] == name then
     table.remove(notes, j)
@@ -59,7 +60,7 @@ for j = #notes, 1, -1 do
   end
 end
 for _, note in ipairs(notes) do
-  if note[5] == handle then note[5], gone = name, true end
+  if note[5] == handle then note[5], note[4], gone = name, note[4] + $longer, true end
 end
 
 --: hold_notes

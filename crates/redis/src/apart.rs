@@ -8,7 +8,8 @@
 //! * What is given back is settled, not refunded: the key is as if it had never been asked, or stricter,
 //!   by less than one unit.
 //! * If this process, or the way to a node, dies in between, what was reserved elsewhere stays charged:
-//!   at most the cost of that one operation in each place, and it leaves as any other cost does.
+//!   at most the cost of that one operation in each place, and it leaves as any other cost does. A retry
+//!   with the same id is counted beside it.
 //! * A charge or a settlement that would make too large a debt in one place is tried first, and refused
 //!   before any other place takes it. If others come in between, a charge is refunded elsewhere; a
 //!   settlement stands.
@@ -19,8 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate_core::{Act, Decision, Op, StoreError, Time};
 
 use crate::call::Part;
-use crate::reply::{Asked, Decided};
-use crate::shape::Answers;
+use crate::call::reply::{Asked, Decided};
+use crate::call::shape::Answers;
 use crate::store::RedisStore;
 
 /// An operation, and where its limits are counted.
@@ -53,12 +54,21 @@ type Outcome = Result<Decided, StoreError>;
 impl<'s, 'a> Apart<'s, 'a> {
     /// Does it in each place by itself.
     async fn each(&self) -> Result<Decision, StoreError> {
-        if self.op.act == Act::Settle {
-            self.look().await?;
-        }
-        let decided = self.decide(self.parts(self.op)).await;
+        let changes = self.would_change().await?;
+        let parts = self.parts(self.op).into_iter().map(|part| Part { changes, ..part });
+        let decided = self.decide(parts.collect()).await;
         let decided = decided.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(Decided::explain_all(decided, self.op.act.asks()))
+    }
+
+    /// Whether it changes, or has changed, anything in any place: then all remember it. Looks only
+    /// where that matters.
+    async fn would_change(&self) -> Result<bool, StoreError> {
+        let remembered = self.op.id.is_some() && self.op.act.is_remembered();
+        if !remembered && self.op.act != Act::Settle {
+            return Ok(false);
+        }
+        Ok(self.look().await?.iter().any(|place| place.allowed))
     }
 
     async fn decide(&self, parts: Vec<Part<'a, '_>>) -> Vec<Outcome> {
@@ -114,7 +124,7 @@ impl<'s, 'a> Apart<'s, 'a> {
     }
 
     /// Asks every place what it would say, and whether it has said so before under the same id. What
-    /// cannot be denied is tried: the debt may be too large.
+    /// cannot be denied is tried: the debt may be too large. It is "allowed" if it changes anything.
     async fn look(&self) -> Result<Vec<Decided>, StoreError> {
         let act = if self.op.act.asks() { Act::Peek } else { self.op.act };
         let look = Op { act, ..*self.op };

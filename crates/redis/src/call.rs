@@ -1,4 +1,9 @@
-//! From an operation to the call of a script.
+//! From an operation to the call of a script, and from its answer to what was decided.
+
+pub(crate) mod bytes;
+pub(crate) mod keys;
+pub(crate) mod reply;
+pub(crate) mod shape;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,11 +11,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_core::{Act, Limit, MAX_COUNT, Numbers, Op, Span, StoreError, Time};
 
-use crate::bytes::put;
-use crate::keys::Prefix;
-use crate::reply::Asked;
+use crate::call::bytes::put;
+use crate::call::keys::Prefix;
+use crate::call::reply::Asked;
+use crate::call::shape::{Answers, Few, MOST_LIMITS, Positions, Shape};
 use crate::script::{Script, Scripts};
-use crate::shape::{Answers, Few, MOST_LIMITS, Positions, Shape};
 
 /// One call, ready to be sent.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub(crate) struct Part<'a, 'p> {
     pub(crate) dry: bool,
     /// A handle of our own for what it takes.
     pub(crate) mark: Option<&'p [u8]>,
+    /// Whether it is remembered though it changes nothing here: it does elsewhere.
+    pub(crate) changes: bool,
     /// For closing what was reserved under the mark: the act it was for, and what it was answered.
     pub(crate) closes: Option<(Act, &'p [u8])>,
 }
@@ -41,7 +48,8 @@ impl<'a, 'p> Part<'a, 'p> {
     /// These limits of an operation, as its act says.
     pub(crate) fn new(op: &Op<'a>, positions: impl Into<Cow<'p, Positions>>) -> Part<'a, 'p> {
         let positions = positions.into();
-        Part { op: *op, positions, answers: None, dry: false, mark: None, closes: None }
+        let (answers, mark, closes) = (None, None, None);
+        Part { op: *op, positions, answers, dry: false, mark, changes: false, closes }
     }
 }
 
@@ -91,7 +99,9 @@ impl Call {
         let mut shape = Shape::of(op, positions, when.at.is_some());
         shape.answers = part.answers.unwrap_or(shape.answers);
         shape.with_handle |= part.mark.is_some();
+        shape.marks = part.mark.is_some();
         shape.dry = part.dry;
+        shape.changes = part.changes;
         shape.closes = part.closes.map(|(act, _)| act);
         let items = positions.iter().filter_map(|position| op.items.get(*position));
         let measures = positions.iter().copied().zip(items.map(|item| item.limit.measure()));

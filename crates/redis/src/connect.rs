@@ -5,17 +5,20 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType};
-use redis::{AsyncConnectionConfig, Client, ConnectionInfo, RedisError, TlsCertificates};
+use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, RedisError, TlsCertificates,
+    TlsMode,
+};
 use tokio::sync::Mutex;
 
-use crate::cluster::Cluster;
-use crate::keys::Prefix;
+use crate::call::keys::Prefix;
 use crate::link::Link;
-use crate::node::{Door, Node};
+use crate::link::cluster::Cluster;
+use crate::link::node::{Door, Node};
+use crate::link::target::{BadUrl, Target};
 use crate::script::Scripts;
 use crate::store::RedisStore;
-use crate::target::{BadUrl, Target};
 
 /// What keys begin with, if not said.
 const PREFIX: &str = "tg";
@@ -138,30 +141,55 @@ impl Builder {
                 Link::Cluster(Box::new(Cluster::new(seeds, config, self.deadline)))
             }
             Target::Sentinel { sentinels, name, primary } => {
-                let sentinels = sentinels.into_iter().map(|one| self.trusting(one));
-                let sentinels = sentinels.collect::<Result<_, _>>()?;
-                let primary = SentinelNodeConnectionInfo::default()
-                    .set_redis_connection_info(primary.redis_settings().clone());
-                let kind = SentinelServerType::Master;
-                let client = SentinelClient::build(sentinels, name, Some(primary), kind)?;
+                let client = self.behind(sentinels, &name, &primary)?;
                 let door = Door::Behind(Box::new(Mutex::new(client)));
                 Link::One(Arc::new(Node::new(door, config, patience.max(ASKING_SENTINELS))))
             }
         })
     }
 
+    /// Whoever sentinels say is the primary. It is reached as the URL says, TLS included, wherever
+    /// it is.
+    fn behind(
+        &self,
+        sentinels: Vec<ConnectionInfo>,
+        name: &str,
+        primary: &ConnectionInfo,
+    ) -> Result<SentinelClient, RedisError> {
+        let sentinels = sentinels.into_iter().map(|one| Ok(self.trusting(one)?.addr().clone()));
+        let sentinels = sentinels.collect::<Result<Vec<_>, RedisError>>()?;
+        let settings = primary.redis_settings();
+        let mut way = SentinelClientBuilder::new(sentinels, name, SentinelServerType::Master)?
+            .set_client_to_redis_db(settings.db());
+        if let Some(user) = settings.username() {
+            way = way.set_client_to_redis_username(user);
+        }
+        if let Some(password) = settings.password() {
+            way = way.set_client_to_redis_password(password);
+        }
+        if matches!(primary.addr(), ConnectionAddr::TcpTls { .. }) {
+            way = way.set_client_to_redis_tls_mode(TlsMode::Secure);
+        }
+        if let Some(certificates) = self.certificates()? {
+            way = way.set_client_to_redis_certificates(certificates);
+        }
+        way.build()
+    }
+
     fn client(&self, info: ConnectionInfo) -> Result<Client, RedisError> {
-        match &self.root_certificate {
-            Some(pem) if !pem.windows(BEGIN.len()).any(|part| part == BEGIN) => {
-                let what = "there is none in the PEM";
-                Err((redis::ErrorKind::InvalidClientConfig, what).into())
-            }
-            Some(pem) => {
-                let root_cert = Some(pem.clone());
-                Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
-            }
+        match self.certificates()? {
+            Some(certificates) => Client::build_with_tls(info, certificates),
             None => Client::open(info),
         }
+    }
+
+    fn certificates(&self) -> Result<Option<TlsCertificates>, RedisError> {
+        let Some(pem) = &self.root_certificate else { return Ok(None) };
+        if !pem.windows(BEGIN.len()).any(|part| part == BEGIN) {
+            let what = "there is none in the PEM";
+            return Err((redis::ErrorKind::InvalidClientConfig, what).into());
+        }
+        Ok(Some(TlsCertificates { client_tls: None, root_cert: Some(pem.clone()) }))
     }
 
     /// The same address, with the certificate to trust.

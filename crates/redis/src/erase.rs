@@ -3,7 +3,7 @@
 use redis::{RedisError, Value, cmd};
 use tollgate_core::StoreError;
 
-use crate::node::{Node, Sent};
+use crate::link::node::{Node, Sent};
 use crate::store::RedisStore;
 
 /// About how many keys are looked at in one call.

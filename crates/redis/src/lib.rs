@@ -34,29 +34,22 @@
 //! | | |
 //! |---|---|
 //! | `redis://[user:password@]host:port[/database]` | one server |
-//! | `rediss://…` | the same over TLS |
 //! | `redis+cluster://host:port,host:port` | Redis Cluster: some of its nodes |
 //! | `redis+sentinel://host:port,host:port/name` | whoever sentinels say is the primary |
+//! | `rediss://…`, `rediss+cluster://…`, `rediss+sentinel://…` | the same over TLS |
 
 #![forbid(unsafe_code)]
 
 mod apart;
-mod bytes;
 mod call;
 mod check;
-mod cluster;
 mod connect;
 mod erase;
-mod keys;
 mod link;
-mod node;
-mod reply;
 mod script;
-mod shape;
 mod store;
-mod target;
 
+pub use call::shape::MOST_LIMITS;
 pub use connect::{Builder, ConnectError};
-pub use shape::MOST_LIMITS;
+pub use link::target::BadUrl;
 pub use store::RedisStore;
-pub use target::BadUrl;

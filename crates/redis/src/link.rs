@@ -1,5 +1,9 @@
 //! The way to the store: one server, or the nodes of a cluster.
 
+pub(crate) mod cluster;
+pub(crate) mod node;
+pub(crate) mod target;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,9 +12,9 @@ use redis::{Cmd, RedisError, ServerErrorKind, Value};
 use tollgate_core::{Op, StoreError};
 
 use crate::call::Call;
-use crate::cluster::Cluster;
-use crate::keys::Prefix;
-use crate::node::{Node, Sent, is};
+use crate::call::keys::Prefix;
+use crate::link::cluster::Cluster;
+use crate::link::node::{Node, Sent, is};
 
 pub(crate) enum Link {
     One(Arc<Node>),
@@ -38,7 +42,7 @@ impl Link {
     pub(crate) fn places(&self, op: &Op<'_>, prefix: &Prefix) -> Vec<Vec<usize>> {
         match self {
             Link::One(_) => vec![(0..op.items.len()).collect()],
-            Link::Cluster(_) => crate::cluster::places(op, prefix),
+            Link::Cluster(_) => cluster::places(op, prefix),
         }
     }
 

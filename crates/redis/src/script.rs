@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::shape::Shape;
+use crate::call::shape::Shape;
 
 /// What stands first in everything we keep. A version that keeps it otherwise has another number, and
 /// knows this one.

@@ -2,14 +2,14 @@
 
 use tollgate_core::{Act, Answered, Decision, Left, Op, Store, StoreError, Time, explain};
 
+use crate::call::keys::Prefix;
+use crate::call::reply::{Decided, Reply};
+use crate::call::shape::all_positions;
 use crate::call::{Call, Part, When, mistake};
 use crate::connect::{Builder, ConnectError};
-use crate::keys::Prefix;
+use crate::link::node::Node;
 use crate::link::{Link, send_one};
-use crate::node::Node;
-use crate::reply::{Decided, Reply};
 use crate::script::Scripts;
-use crate::shape::all_positions;
 
 /// How often a script may ask for other windows of the calendar: once for each limit is enough, unless
 /// the store's clock jumps about.

@@ -142,6 +142,33 @@ fn a_batch_keeps_its_order_while_its_slot_moves() {
     assert_eq!(left.collect::<Vec<_>>(), [LIMIT - 6, LIMIT - 6]);
 }
 
+/// Behind some proxies a node names only the port of another: it is on the same host.
+#[test]
+fn nodes_that_do_not_say_their_host() {
+    let Some(cluster) = Cluster::start() else { return };
+    for node in cluster.nodes() {
+        node.order(&["config", "set", "cluster-preferred-endpoint-type", "unknown-endpoint"]);
+    }
+    let runtime = Runtime::new().unwrap();
+    let store = runtime.block_on(crew::connect(&cluster.url()));
+    let job = Job::new(&["gcra 1/7day burst 1000"], 1);
+    let slot = runtime.block_on(slot_of(&store, &cluster, &job));
+    let limits = parse(&job.limits);
+    let left = || {
+        let answer = runtime.block_on(ask(&store, (&job.key, &limits), Act::Check, 1)).remove(0);
+        answer.map_err(|error| in_words(&error)).unwrap().remaining
+    };
+    let (from, before) = (cluster.owner_of(slot), redirections(&cluster));
+    let to = cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
+    cluster.begin_move(slot, from, to);
+    assert_eq!(left(), Some(LIMIT - 1), "told to ask elsewhere");
+    cluster.move_keys(slot, from, to);
+    cluster.finish_move(slot, to);
+    assert_eq!(left(), Some(LIMIT - 2), "told that it has moved");
+    let after = redirections(&cluster);
+    assert!(after.moved > before.moved && after.asked > before.asked);
+}
+
 /// Does something while a slot moves from one primary to the next, over and over.
 fn while_moving<T>(cluster: &Cluster, slot: u16, moves: &mut u32, work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);

@@ -3,8 +3,8 @@
 use tollgate_core::Act;
 
 use super::sections::{find, variant};
-use crate::reply::OVERDRAWN;
-use crate::shape::{Answers, Form, Kind, Shape};
+use crate::call::reply::OVERDRAWN;
+use crate::call::shape::{Answers, Form, Kind, Shape};
 
 /// How many limits have their names in locals.
 pub(super) const MOST_IN_LOCALS: usize = 8;
@@ -166,6 +166,9 @@ impl Assembly<'_> {
             let counts = act == Act::Check && self.counts_denied(place);
             let name = format!("act {act}{}", if counts { " count-denied" } else { "" });
             self.section(place, &name);
+        }
+        if self.shape.changes {
+            self.say("changed = true");
         }
         if self.any_counts_denied() {
             self.say(&format!("if overdrawn then return pack('<BI7', {OVERDRAWN}, t) end"));

@@ -6,8 +6,8 @@ use tollgate_core::Act;
 
 use super::VERSION;
 use super::assemble::{Assembly, LEAST_WHEN_TIMED, MOST_IN_LOCALS, Place, SLACK};
-use crate::reply::ALLOWED;
-use crate::shape::{BODY_BYTES, Kind};
+use crate::call::reply::ALLOWED;
+use crate::call::shape::{BODY_BYTES, Kind};
 
 impl Assembly<'_> {
     pub(super) fn read(&mut self, group: usize) {
@@ -91,7 +91,10 @@ impl Assembly<'_> {
         if short {
             self.say("end");
         }
-        self.say(&format!("local reply = pack('<BI7', ok and {ALLOWED} or 0, t) .. out"));
+        // What cannot be denied is tried to see whether it would change anything.
+        let tried = self.shape.dry && !self.shape.act.asks();
+        let allowed = if tried { "changed" } else { "ok" };
+        self.say(&format!("local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, t) .. out"));
     }
 
     /// Whether what is told of the states is what is kept of them.

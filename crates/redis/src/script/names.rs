@@ -7,11 +7,15 @@ use tollgate_core::{Act, MAX_COUNT, MOST_RESERVED, RESERVED, Span};
 use super::VERSION;
 use super::assemble::{Assembly, LEAST_WHEN_TIMED, Place, SLACK};
 use super::kept::{size_of_body, tag};
-use crate::reply::{AGAIN, OVERDRAWN, REMEMBERED};
-use crate::shape::{Answers, BODY_BYTES};
+use crate::call::reply::{AGAIN, OVERDRAWN, REMEMBERED};
+use crate::call::shape::{Answers, BODY_BYTES};
 
 /// How long a generation of ids is known, in milliseconds: longer than any answer that belongs to it.
 const ERA: u64 = 65_000;
+
+/// How long what was reserved under a mark of our own may wait to be closed. It counts among the
+/// reservations of its key, so that what a crash left must not stay for long.
+const MARKED: Span = Span::from_micros(60_000_000);
 
 impl Assembly<'_> {
     pub(super) fn value(&mut self, place: Place, name: &str) {
@@ -42,7 +46,9 @@ impl Assembly<'_> {
             "slack" => write!(out, "{SLACK}"),
             "era" if self.shape.timed => write!(out, "{}", 2 * LEAST_WHEN_TIMED),
             "era" => write!(out, "{ERA}"),
+            "reserved" if self.shape.marks => write!(out, "{}", MARKED.as_micros()),
             "reserved" => write!(out, "{}", RESERVED.as_micros()),
+            "longer" => write!(out, "{}", RESERVED.as_micros() - MARKED.as_micros()),
             "most_counted" => write!(out, "{MAX_COUNT}"),
             "longest" => write!(out, "{}", Span::MAX.as_micros()),
             "most_reserved" => write!(out, "{MOST_RESERVED}"),

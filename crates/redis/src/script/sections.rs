@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::shape::Kind;
+use crate::call::shape::Kind;
 
 type Sections = HashMap<&'static str, &'static str>;
 

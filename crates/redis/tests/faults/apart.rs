@@ -145,6 +145,27 @@ fn ids_make_a_retry_safe() {
     ]);
 }
 
+/// What is given back is remembered in all places, or in none.
+#[test]
+fn a_refund_is_done_once_though_one_place_had_nothing_to_give_back() {
+    let (plan, [user, ip]) = (three("a", "x"), [0, 1].map(|line| alone(line, "a", "x")));
+    let refund = |id| plan.ask(Act::Refund, 1).id(id);
+    same_as_in_memory(&[
+        (0, user.ask(Act::Charge, 2)),
+        (1, refund("one")),
+        (2, ip.ask(Act::Charge, 2)),
+        (3, refund("one")),
+        (4, plan.peek()),
+        (5, plan.ask(Act::Reset, 0)),
+        // Nothing to give back anywhere: it may be asked for again.
+        (6, refund("two")),
+        (7, plan.ask(Act::Charge, 2)),
+        (8, refund("two")),
+        (9, refund("two")),
+        (10, plan.peek()),
+    ]);
+}
+
 #[test]
 fn reservations_are_settled() {
     let plan = three("a", "x");
@@ -162,6 +183,11 @@ fn reservations_are_settled() {
         (7, settle(9).id("more")),
         (8, plan.peek()),
         (9, plan.check()),
+        (10, plan.ask(Act::Reset, 0)),
+        // It may take as long as any other.
+        (11, reserve.id("late")),
+        (3_600, settle(1).id("late")),
+        (3_601, plan.peek()),
     ]);
 }
 

@@ -73,6 +73,20 @@ fn without_tls_on_either_side() {
 }
 
 #[test]
+fn a_primary_behind_a_sentinel() {
+    let Some((server, authority)) = start() else { return };
+    let sentinel = Server::builder(Flavour::Redis).tls().sentinel_of(&server).start();
+    let sentinel = sentinel.unwrap();
+    let url = format!("rediss+sentinel://127.0.0.1:{}/main", sentinel.port());
+    let builder = RedisStore::builder(&url);
+    let client = Client::try_connect(builder.clone().root_certificate(authority)).unwrap();
+    assert_eq!(client.left(plan().check()), 9);
+    refused(&url, None, "");
+    let clear = RedisStore::builder(&url.replace("rediss", "redis"));
+    assert!(Client::try_connect(clear).is_err());
+}
+
+#[test]
 fn what_is_no_certificate() {
     let made =
         RedisStore::builder("rediss://127.0.0.1:1").root_certificate("no certificate").make();

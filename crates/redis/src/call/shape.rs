@@ -62,6 +62,10 @@ pub(crate) struct Shape {
     pub(crate) timed: bool,
     /// Whether what it takes can be found again, by a handle.
     pub(crate) with_handle: bool,
+    /// Whether the handle is one of our own.
+    pub(crate) marks: bool,
+    /// Whether it counts as changing something, whatever happens here.
+    pub(crate) changes: bool,
     pub(crate) answers: Answers,
     /// What was reserved for this act under a handle of our own is now the caller's.
     pub(crate) closes: Option<Act>,
@@ -163,6 +167,8 @@ impl Shape {
             dry: false,
             timed,
             with_handle: op.id.is_some(),
+            marks: false,
+            changes: false,
             answers,
             closes: None,
             forms,

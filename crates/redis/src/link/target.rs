@@ -27,7 +27,8 @@ impl fmt::Display for BadUrl {
         write!(
             f,
             "not the URL of a store: {}; expected redis://host:port, rediss://host:port (TLS), \
-             redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/name",
+             redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/name \
+             (rediss+cluster:// and rediss+sentinel:// over TLS)",
             self.why
         )
     }
@@ -82,9 +83,6 @@ fn nodes(
 }
 
 fn sentinel(transport: &str, rest: &str) -> Result<Target, BadUrl> {
-    if matches!(transport, "rediss" | "valkeys") {
-        return Err(bad("TLS to a primary behind sentinels is not there yet"));
-    }
     let (login, hosts, path) = parts(rest);
     let mut path = path.trim_start_matches('/').splitn(2, '/');
     let name = path.next().filter(|name| !name.is_empty());
@@ -122,7 +120,7 @@ mod tests {
             "http://secret@localhost",
             "redis+ring://:secret@a",
             "redis+sentinel://:secret@a:1",
-            "rediss+sentinel://:secret@a:1/main",
+            "rediss+sentinel://:secret@a:1",
             "redis+cluster://:secret@a:port",
             "redis://:secret@localhost:99999",
             "",

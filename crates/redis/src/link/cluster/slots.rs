@@ -3,8 +3,8 @@
 use redis::{Cmd, ConnectionAddr, ConnectionInfo, RedisError, Value, cmd};
 use tollgate_core::Op;
 
-use crate::keys::Prefix;
-use crate::node::Node;
+use crate::call::keys::Prefix;
+use crate::link::node::Node;
 
 /// How many slots a cluster has.
 const SLOTS: u16 = 16_384;
@@ -82,9 +82,10 @@ pub(crate) fn places(op: &Op<'_>, prefix: &Prefix) -> Vec<Vec<usize>> {
     places.into_iter().map(|(_, positions)| positions).collect()
 }
 
-/// Where a node is, as a redirection says: `host:port`.
-pub(super) fn parse_address(text: &str) -> Option<Address> {
+/// Where a node is, as a redirection says: `host:port`, or `:port` for the host that was asked.
+pub(super) fn parse_address(text: &str, asked: &str) -> Option<Address> {
     let (host, port) = text.rsplit_once(':')?;
+    let host = if host.is_empty() { asked } else { host };
     Some((host.to_owned(), port.parse().ok()?))
 }
 

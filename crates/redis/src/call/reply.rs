@@ -2,9 +2,9 @@
 
 use tollgate_core::{Capacity, Decision, Left, Packed, Span, StoreError, Terms, Time, explain};
 
-use crate::bytes::Reader;
+use crate::call::bytes::Reader;
+use crate::call::shape::{BODY_BYTES, Few, SUMMARY_BYTES};
 use crate::script::VERSION;
-use crate::shape::{BODY_BYTES, Few, SUMMARY_BYTES};
 
 /// The first byte: denied is zero.
 pub(crate) const ALLOWED: u8 = 1;

@@ -18,8 +18,8 @@ use tokio::sync::Mutex;
 use tollgate_core::StoreError;
 
 use crate::call::Call;
+use crate::link::node::{Door, Node, Sent};
 use crate::link::{bytes_of, command, in_full, is_unknown};
-use crate::node::{Door, Node, Sent};
 pub(crate) use slots::places;
 use slots::{Address, Map, at, slot_of};
 
@@ -142,10 +142,10 @@ impl Cluster {
             let commands = riding.zip(in_full).flat_map(|(trip, whole)| trip.commands(whole));
             let commands: Vec<Cmd> = commands.collect();
             let node = self.node(&address);
-            async move { (places, node.run(commands).await) }
+            async move { (address, places, node.run(commands).await) }
         });
-        for (places, sent) in join_all(rides).await {
-            wrong |= arrive(trips, places, sent);
+        for ((host, _), places, sent) in join_all(rides).await {
+            wrong |= arrive(trips, places, sent, &host);
         }
         wrong.then_some(started)
     }
@@ -231,8 +231,8 @@ fn first_of_each_key<'t, 'c>(trips: &'t [Trip<'c>]) -> Vec<(usize, &'t Trip<'c>)
     first
 }
 
-/// Takes in what a node answered; whether the map turned out to be wrong.
-fn arrive(trips: &mut [Trip<'_>], places: Vec<usize>, sent: Sent) -> bool {
+/// Takes in what the node at this host answered; whether the map turned out to be wrong.
+fn arrive(trips: &mut [Trip<'_>], places: Vec<usize>, sent: Sent, host: &str) -> bool {
     let mut answers = match sent {
         Sent::Answered(answers) => answers.into_iter(),
         // Nothing was sent, so that it can be tried again somewhere else.
@@ -252,7 +252,7 @@ fn arrive(trips: &mut [Trip<'_>], places: Vec<usize>, sent: Sent) -> bool {
             answers.next();
         }
         let missing = || Err((redis::ErrorKind::Parse, "an answer is missing").into());
-        wrong |= trip.hear(answers.next().unwrap_or_else(missing));
+        wrong |= trip.hear(answers.next().unwrap_or_else(missing), host);
     }
     wrong
 }
@@ -279,8 +279,8 @@ impl<'c> Trip<'c> {
     }
 
     /// Whether the map turned out to be wrong.
-    fn hear(&mut self, answer: Result<Value, RedisError>) -> bool {
-        match answer.as_ref().map_or_else(next, |_| Next::Done) {
+    fn hear(&mut self, answer: Result<Value, RedisError>, host: &str) -> bool {
+        match answer.as_ref().map_or_else(|error| next(error, host), |_| Next::Done) {
             Next::Done => self.answer = Some(answer),
             Next::Go(route) => {
                 let moved = matches!(route, Route::To(_));
@@ -304,17 +304,17 @@ impl<'c> Trip<'c> {
     }
 
     fn result(self) -> Result<Vec<u8>, StoreError> {
-        let lost = || StoreError::unavailable("no node of the cluster has the key's slot");
+        let lost = || StoreError::unavailable("no node had the key's slot in time");
         let answer = self.answer.or(self.last.map(Err));
         answer.map_or_else(|| Err(lost()), bytes_of)
     }
 }
 
-/// What an error of a node calls for. All of these say that nothing was done.
-fn next(error: &RedisError) -> Next {
+/// What an error of the node at this host calls for. All of these say that nothing was done.
+fn next(error: &RedisError, host: &str) -> Next {
     let told = || {
         let (node, _) = error.redirect_node()?;
-        slots::parse_address(node)
+        slots::parse_address(node, host)
     };
     match error.kind() {
         redis::ErrorKind::Server(ServerErrorKind::Moved) => {
