@@ -58,15 +58,14 @@ impl<'a, 'p> Part<'a, 'p> {
 pub(crate) struct When {
     /// The time that was passed in.
     pub(crate) at: Option<Time>,
-    /// Where the calendar windows that are sent along lie: around our own time,
-    around: Time,
-    /// and for these limits around where the script asked for.
+    /// The calendar windows that are sent along lie around our own time, but for these limits around
+    /// where the script asked for.
     moved: Vec<(usize, Time)>,
 }
 
 impl When {
     pub(crate) fn new(at: Option<Time>) -> When {
-        When { at, around: at.unwrap_or_else(own_time), moved: Vec::new() }
+        When { at, moved: Vec::new() }
     }
 
     /// The script asked for the windows around another instant.
@@ -77,7 +76,7 @@ impl When {
 
     fn around(&self, position: usize) -> Time {
         let moved = self.moved.iter().find(|(known, _)| *known == position);
-        moved.map_or(self.around, |(_, around)| *around)
+        moved.map(|(_, around)| *around).or(self.at).unwrap_or_else(own_time)
     }
 }
 
@@ -154,7 +153,7 @@ fn argument(part: &Part<'_, '_>, when: &When, shape: &Shape, asked: &Asked) -> V
     put(&mut out, when.at.map_or(0, Time::as_micros), 7);
     for position in &*part.positions {
         if let Some(item) = op.items.get(*position) {
-            put_numbers(&mut out, item.limit, when.around(*position), op.cost);
+            put_numbers(&mut out, item.limit, || when.around(*position), op.cost);
         }
     }
     if shape.with_handle {
@@ -180,7 +179,7 @@ fn put_name(out: &mut Vec<u8>, name: &[u8]) {
 }
 
 /// The numbers of one limit, as `lua/*.lua` read them.
-fn put_numbers(out: &mut Vec<u8>, limit: &Limit, around: Time, cost: u64) {
+fn put_numbers(out: &mut Vec<u8>, limit: &Limit, around: impl Fn() -> Time, cost: u64) {
     let span = |out: &mut Vec<u8>, span: Span| put(out, span.as_micros(), 7);
     match limit.numbers() {
         Numbers::Flow { capacity, ticks, parts } => put_flow(out, capacity, ticks, parts, cost),
@@ -198,7 +197,7 @@ fn put_numbers(out: &mut Vec<u8>, limit: &Limit, around: Time, cost: u64) {
         }
         Numbers::Calendar { capacity } => {
             put(out, capacity, 4);
-            for bound in limit.windows_around(around).unwrap_or_default() {
+            for bound in limit.windows_around(around()).unwrap_or_default() {
                 put(out, bound.as_micros(), 7);
             }
         }

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use foldhash::fast::FixedState;
+
 use crate::call::shape::Shape;
 
 /// What stands first in everything we keep. A version that keeps it otherwise has another number, and
@@ -35,7 +37,7 @@ impl Script {
 
 /// All scripts that were needed so far.
 #[derive(Debug, Default)]
-pub(crate) struct Scripts(RwLock<HashMap<Shape, Arc<Script>>>);
+pub(crate) struct Scripts(RwLock<HashMap<Shape, Arc<Script>, FixedState>>);
 
 impl Scripts {
     pub(crate) fn of(&self, shape: Shape) -> Arc<Script> {
