@@ -1,0 +1,71 @@
+//! What stands behind every protocol: the policies by their names, and the store that counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_core::{Answered, Decision, Item, Op, Policy, Store, StoreError};
+
+use crate::ask::Ask;
+
+/// What one operation was answered.
+pub(crate) type Answer = Result<Decision, StoreError>;
+
+/// One is by far the most common number of operations that come together.
+pub(crate) type Answers = SmallVec<[Answer; 1]>;
+
+/// All policies, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Policies(BTreeMap<Box<str>, Policy>);
+
+impl Policies {
+    pub(crate) fn new(policies: impl IntoIterator<Item = Policy>) -> Policies {
+        let named = |policy: Policy| (policy.name().as_str().into(), policy);
+        Policies(policies.into_iter().map(named).collect())
+    }
+
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&Policy> {
+        self.0.get(std::str::from_utf8(name).ok()?)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(AsRef::as_ref)
+    }
+}
+
+/// Answers operations, whatever protocol they came by.
+pub(crate) struct Engine {
+    store: Arc<dyn Store>,
+    policies: Policies,
+}
+
+impl Engine {
+    pub(crate) fn new(store: Arc<dyn Store>, policies: Policies) -> Engine {
+        Engine { store, policies }
+    }
+
+    pub(crate) fn policies(&self) -> &Policies {
+        &self.policies
+    }
+
+    /// Answers operations, in their order and in one call of the store.
+    pub(crate) async fn answer<'o, 'a: 'o>(
+        &self,
+        asks: impl Iterator<Item = &'o Ask<'a>> + Clone,
+    ) -> Answers {
+        let items: SmallVec<[Item<'_>; 1]> = asks.clone().flat_map(Ask::items).collect();
+        let mut first = 0;
+        let ops: SmallVec<[Op<'_>; 1]> = asks
+            .map(|ask| {
+                let of = first..first + ask.len();
+                first = of.end;
+                ask.op(items.get(of).unwrap_or_default())
+            })
+            .collect();
+        let mut out: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
+        if let Answered::Later(later) = self.store.apply(&ops, None, &mut out) {
+            later.await;
+        }
+        out
+    }
+}

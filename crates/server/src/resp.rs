@@ -1,0 +1,76 @@
+//! The Redis protocol: everything that arrived is read, decided in one call, and answered in one
+//! write.
+
+mod about;
+mod commands;
+pub(crate) mod connection;
+mod inline;
+mod parse;
+mod reply;
+mod session;
+mod tg;
+mod throttle;
+
+use tollgate_core::Act;
+
+use crate::ask::Ask;
+use crate::engine::Policies;
+use parse::Command;
+pub(crate) use parse::Commands;
+use reply::Reply;
+use session::Session;
+pub(crate) use throttle::{NAME, Rates};
+
+/// A command that was read, and how it will be answered.
+enum Read<'a> {
+    /// An operation, and how its answer is written.
+    Ask(Ask<'a>, Dialect),
+    /// It is answered already.
+    Said(Vec<u8>),
+}
+
+/// How a decision is written.
+#[derive(Clone, Copy)]
+enum Dialect {
+    /// As redis-cell does.
+    Throttle,
+    /// As we do.
+    Ours,
+}
+
+/// Reads a command.
+fn read<'a>(
+    command: &Command<'a>,
+    session: &mut Session,
+    policies: &'a Policies,
+    rates: &Rates,
+) -> Read<'a> {
+    let name = command.word(0).unwrap_or_default();
+    let (ask, dialect) = if name.eq_ignore_ascii_case(NAME.as_bytes()) {
+        (throttle::read(command, rates), Dialect::Throttle)
+    } else if let Some(act) = act_of(name) {
+        (tg::read(act, command, policies), Dialect::Ours)
+    } else {
+        return Read::Said(session.answer(command));
+    };
+    match ask {
+        Ok(ask) => Read::Ask(ask, dialect),
+        Err(mistake) => Read::Said(refusal(&mistake, session)),
+    }
+}
+
+#[cold]
+fn refusal(mistake: &str, session: &Session) -> Vec<u8> {
+    let mut out = Vec::new();
+    Reply::new(&mut out, session.version()).error(format!("ERR {mistake}").as_bytes());
+    out
+}
+
+/// The act of `TG.NAME`.
+fn act_of(name: &[u8]) -> Option<Act> {
+    let (prefix, act) = name.split_at_checked(3)?;
+    if !prefix.eq_ignore_ascii_case(b"TG.") {
+        return None;
+    }
+    Act::ALL.into_iter().find(|known| known.name().as_bytes().eq_ignore_ascii_case(act))
+}

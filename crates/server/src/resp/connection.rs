@@ -1,0 +1,203 @@
+//! One connection: what arrives is answered, as soon as it can be read and written.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use smallvec::SmallVec;
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::parse::{Broken, Commands};
+use super::reply::Reply;
+use super::session::Session;
+use super::{Dialect, Read, read};
+use crate::event_loop::{Buffer, Loop, Visit};
+
+pub(crate) struct Connection {
+    stream: TcpStream,
+    home: Rc<Loop>,
+    visit: Visit,
+    session: Session,
+    /// The start of a command whose end has not come yet.
+    rest: Vec<u8>,
+    /// What is to be sent.
+    out: Vec<u8>,
+    /// How much of it was sent.
+    sent: usize,
+}
+
+/// What happened on the wire.
+enum Event {
+    /// Something was read: this many bytes of the buffer are filled.
+    Came(Buffer, usize),
+    /// There will be nothing more.
+    Gone,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
+        let visit = home.visit(number);
+        Connection {
+            stream,
+            session: Session::new(visit.number()),
+            visit,
+            home,
+            rest: Vec::new(),
+            out: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// Answers until one side leaves.
+    pub(crate) async fn serve(mut self) {
+        while let Event::Came(mut buffer, filled) = self.next().await {
+            let answered = self.answer(&mut buffer, filled).await;
+            self.home.give_back(buffer);
+            if let Err(broken) = answered {
+                self.say_goodbye(broken);
+            }
+        }
+    }
+
+    /// Waits for what comes next. Whoever does not read its answers is not waited for long.
+    async fn next(&mut self) -> Event {
+        let patience = self.home.bounds().patience;
+        loop {
+            if self.sent == self.out.len() {
+                return poll_fn(|cx| self.poll(cx)).await;
+            }
+            let sent = self.sent;
+            match timeout(patience, poll_fn(|cx| self.poll(cx))).await {
+                Ok(event) => return event,
+                Err(_) if self.sent == sent => return Event::Gone,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Sends what can be sent, then reads what can be read.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        match self.poll_send(cx) {
+            Poll::Ready(Ok(())) if self.session.leaving => return Poll::Ready(Event::Gone),
+            Poll::Ready(Err(_)) => return Poll::Ready(Event::Gone),
+            Poll::Pending if self.session.leaving => return Poll::Pending,
+            // Answers that nobody reads must not pile up.
+            Poll::Pending if self.out.len() >= self.home.bounds().unread_bytes => {
+                return Poll::Pending;
+            }
+            _ => {}
+        }
+        let mut buffer = self.home.take_buffer(&self.rest);
+        let space = buffer.bytes.get_mut(self.rest.len()..).unwrap_or_default();
+        let mut space = ReadBuf::new(space);
+        match Pin::new(&mut self.stream).poll_read(cx, &mut space) {
+            Poll::Ready(Ok(())) if !space.filled().is_empty() => {
+                let filled = self.rest.len() + space.filled().len();
+                self.rest.clear();
+                Poll::Ready(Event::Came(buffer, filled))
+            }
+            Poll::Ready(_) => Poll::Ready(Event::Gone),
+            Poll::Pending => {
+                self.home.give_back(buffer);
+                if self.home.is_stopping() {
+                    return Poll::Ready(Event::Gone);
+                }
+                self.visit.wake_by(cx.waker());
+                Poll::Pending
+            }
+        }
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(unsent @ [_, ..]) = self.out.get(self.sent..) {
+            match Pin::new(&mut self.stream).poll_write(cx, unsent) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(sent)) => self.sent += sent,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    self.out.drain(..self.sent);
+                    self.sent = 0;
+                    return Poll::Pending;
+                }
+            }
+        }
+        self.sent = 0;
+        self.out.clear();
+        // Whoever was sent much once need not have room for it for good.
+        self.out.shrink_to(KEPT_BYTES);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Answers all commands that have arrived whole, and keeps the start of the next.
+    async fn answer(&mut self, buffer: &mut Buffer, filled: usize) -> Result<(), Broken> {
+        let Buffer { bytes, commands } = buffer;
+        let bytes = bytes.get_mut(..filled).unwrap_or_default();
+        let mut start = 0;
+        loop {
+            let left = bytes.get_mut(start..).unwrap_or_default();
+            let (taken, parsed) = commands.parse(left, self.home.bounds());
+            let whole = commands.len();
+            self.answer_all(commands, left).await;
+            start += taken;
+            parsed?;
+            if whole < self.home.bounds().pipeline || self.session.leaving {
+                break;
+            }
+        }
+        self.rest.extend_from_slice(bytes.get(start..).unwrap_or_default());
+        self.rest.shrink_to(KEPT_BYTES);
+        Ok(())
+    }
+
+    async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) {
+        let Connection { session, home, out, .. } = self;
+        let engine = home.engine();
+        let mut reads: SmallVec<[(Read<'_>, bool); 1]> = SmallVec::new();
+        for command in commands.iter(bytes) {
+            let answered = session.is_answered();
+            let read = read(&command, session, engine.policies(), home.rates());
+            reads.push((read, answered));
+            if session.leaving {
+                break;
+            }
+        }
+        let asks = reads.iter().filter_map(|(read, _)| match read {
+            Read::Ask(ask, _) => Some(ask),
+            Read::Said(_) => None,
+        });
+        let mut answers = engine.answer(asks).await.into_iter();
+        for (read, answered) in &reads {
+            let answer = matches!(read, Read::Ask(..)).then(|| answers.next()).flatten();
+            if !answered {
+                continue;
+            }
+            match (read, answer) {
+                (Read::Said(said), _) => out.extend_from_slice(said),
+                (Read::Ask(_, dialect), Some(answer)) => {
+                    let mut reply = Reply::new(out, session.version());
+                    match dialect {
+                        Dialect::Throttle => reply.throttle(&answer),
+                        Dialect::Ours => reply.decision(&answer),
+                    }
+                }
+                (Read::Ask(..), None) => {}
+            }
+        }
+    }
+
+    /// What follows would be misread: says why, and leaves.
+    fn say_goodbye(&mut self, broken: Broken) {
+        self.session.leaving = true;
+        if broken != Broken::Foreign {
+            let text = format!("ERR Protocol error: {broken}");
+            Reply::new(&mut self.out, self.session.version()).error(text.as_bytes());
+        }
+    }
+}
+
+/// How much room for answers a connection keeps while it is quiet.
+const KEPT_BYTES: usize = 1_024;
