@@ -1,5 +1,7 @@
 //! What can be typed.
 
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
@@ -25,6 +27,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(Serve),
     Simulate(Simulate),
     Explain(Explain),
     Validate(Validate),
@@ -36,6 +39,43 @@ pub(crate) enum Command {
         /// Which shell
         shell: Shell,
     },
+}
+
+/// Answer checks from any Redis client
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+CL.THROTTLE brings its limit along; TG.CHECK, TG.PEEK, TG.REFUND, TG.CHARGE, TG.RESET, TG.RESERVE,
+TG.SETTLE, TG.RELEASE and TG.RENEW ask for a policy by its name. --limit lines make the policy
+\"default\". Ctrl-C finishes what is in flight, then stops.
+
+Examples:
+  tollgate serve
+  tollgate serve --limit 'gcra 100/s burst 200' --limit 'fixed-window 100000/day'
+  tollgate serve --store redis://127.0.0.1:6379 --resp 127.0.0.1:7000
+
+  redis-cli -p 6380 CL.THROTTLE user-42 15 30 60
+  redis-cli -p 6380 TG.CHECK default user-42 COST 5")]
+pub(crate) struct Serve {
+    /// A limit line of the policy "default"; give several to check them together, all or nothing
+    #[arg(long = "limit", value_name = "LINE")]
+    pub(crate) limits: Vec<Limit>,
+
+    /// Where the Redis protocol is spoken
+    #[arg(long, value_name = "ADDR|off", default_value = "127.0.0.1:6380", value_parser = listen)]
+    pub(crate) resp: Listen,
+
+    /// Where state is kept: memory:, redis://host:port, rediss://… (TLS), redis+cluster://host:port,…
+    /// or redis+sentinel://host:port,…/name
+    #[arg(long, value_name = "URL", default_value = "memory:", value_parser = store)]
+    pub(crate) store: Store,
+
+    /// How many threads share the connections [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub(crate) loops: Option<NonZeroUsize>,
+
+    /// Listen where other machines can reach it, though there is no TLS and no password yet
+    #[arg(long)]
+    pub(crate) insecure: bool,
 }
 
 /// Run a trace through limits and show each decision
@@ -118,6 +158,22 @@ impl Color {
             Color::Never => ColorChoice::Never,
         }
         .write_global();
+    }
+}
+
+/// Where to listen, if at all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Listen {
+    At(SocketAddr),
+    Off,
+}
+
+fn listen(text: &str) -> Result<Listen, String> {
+    match text {
+        "off" => Ok(Listen::Off),
+        _ => text.parse().map(Listen::At).map_err(|_| {
+            String::from("expected an address with a port, such as 127.0.0.1:6380, or off")
+        }),
     }
 }
 

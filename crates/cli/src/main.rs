@@ -8,6 +8,7 @@
 mod args;
 mod explain;
 mod far;
+mod serve;
 mod simulate;
 mod validate;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<Answer> {
     match command {
+        Command::Serve(args) => serve::run(&args).map(|()| Answer::Yes),
         Command::Simulate(args) => simulate::run(&args).map(|()| Answer::Yes),
         Command::Explain(args) => explain::run(&args).map(|()| Answer::Yes),
         Command::Validate(args) => validate::run(&args),
