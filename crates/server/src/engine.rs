@@ -53,15 +53,17 @@ impl Engine {
         &self,
         asks: impl Iterator<Item = &'o Ask<'a>> + Clone,
     ) -> Answers {
-        let items: SmallVec<[Item<'_>; 1]> = asks.clone().flat_map(Ask::items).collect();
-        let mut first = 0;
-        let ops: SmallVec<[Op<'_>; 1]> = asks
-            .map(|ask| {
-                let of = first..first + ask.len();
-                first = of.end;
-                ask.op(items.get(of).unwrap_or_default())
-            })
-            .collect();
+        let (asked, limits) =
+            asks.clone().fold((0, 0), |(n, limits), ask| (n + 1, limits + ask.len()));
+        let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(limits);
+        items.extend(asks.clone().flat_map(Ask::items));
+        let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(asked);
+        let mut left = items.as_slice();
+        for ask in asks {
+            let (own, others) = left.split_at_checked(ask.len()).unwrap_or_default();
+            ops.push(ask.op(own));
+            left = others;
+        }
         let mut out: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
         if let Answered::Later(later) = self.store.apply(&ops, None, &mut out) {
             later.await;

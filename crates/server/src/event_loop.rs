@@ -18,6 +18,8 @@ pub(crate) struct Loop {
     bounds: RespBounds,
     rates: Rates,
     buffers: RefCell<Vec<Buffer>>,
+    /// Room for answers, likewise.
+    answers: RefCell<Vec<Vec<u8>>>,
     visitors: RefCell<HashMap<u64, Waker, RandomState>>,
     stopping: Cell<bool>,
 }
@@ -32,6 +34,8 @@ pub(crate) struct Buffer {
 
 /// How many buffers are kept for those to come: one is enough where the store answers at once.
 const KEPT_BUFFERS: usize = 64;
+/// Room for more answers than this is not kept.
+const MOST_KEPT_BYTES: usize = 256 * 1024;
 
 impl Loop {
     pub(crate) fn new(engine: Arc<Engine>, bounds: RespBounds) -> Rc<Loop> {
@@ -40,6 +44,7 @@ impl Loop {
             bounds,
             rates: Rates::default(),
             buffers: RefCell::default(),
+            answers: RefCell::default(),
             visitors: RefCell::default(),
             stopping: Cell::new(false),
         })
@@ -74,6 +79,19 @@ impl Loop {
         let mut buffers = self.buffers.borrow_mut();
         if buffers.len() < KEPT_BUFFERS {
             buffers.push(buffer);
+        }
+    }
+
+    /// Room for answers, with nothing in it.
+    pub(crate) fn take_answers(&self) -> Vec<u8> {
+        self.answers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub(crate) fn give_back_answers(&self, mut answers: Vec<u8>) {
+        let mut free = self.answers.borrow_mut();
+        if free.len() < KEPT_BUFFERS && answers.capacity() <= MOST_KEPT_BYTES {
+            answers.clear();
+            free.push(answers);
         }
     }
 

@@ -55,6 +55,9 @@ impl Connection {
     /// Answers until one side leaves.
     pub(crate) async fn serve(mut self) {
         while let Event::Came(mut buffer, filled) = self.next().await {
+            if self.out.is_empty() {
+                self.out = self.home.take_answers();
+            }
             let answered = self.answer(&mut buffer, filled).await;
             self.home.give_back(buffer);
             if let Err(broken) = answered {
@@ -126,9 +129,9 @@ impl Connection {
             }
         }
         self.sent = 0;
-        self.out.clear();
-        // Whoever was sent much once need not have room for it for good.
-        self.out.shrink_to(KEPT_BYTES);
+        if self.out.capacity() > 0 {
+            self.home.give_back_answers(std::mem::take(&mut self.out));
+        }
         Poll::Ready(Ok(()))
     }
 
@@ -148,15 +151,14 @@ impl Connection {
                 break;
             }
         }
-        self.rest.extend_from_slice(bytes.get(start..).unwrap_or_default());
-        self.rest.shrink_to(KEPT_BYTES);
+        self.rest = bytes.get(start..).unwrap_or_default().to_vec();
         Ok(())
     }
 
     async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) {
         let Connection { session, home, out, .. } = self;
         let engine = home.engine();
-        let mut reads: SmallVec<[(Read<'_>, bool); 1]> = SmallVec::new();
+        let mut reads: SmallVec<[(Read<'_>, bool); 1]> = SmallVec::with_capacity(commands.len());
         for command in commands.iter(bytes) {
             let answered = session.is_answered();
             let read = read(&command, session, engine.policies(), home.rates());
@@ -198,6 +200,3 @@ impl Connection {
         }
     }
 }
-
-/// How much room for answers a connection keeps while it is quiet.
-const KEPT_BYTES: usize = 1_024;

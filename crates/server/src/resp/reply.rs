@@ -36,8 +36,17 @@ impl<'o> Reply<'o> {
     }
 
     /// `:5`
+    #[inline]
     pub(crate) fn number(&mut self, number: i64) {
-        self.line(b':', itoa::Buffer::new().format(number).as_bytes());
+        // Most are small, and are written in one piece.
+        match u8::try_from(number) {
+            Ok(one @ 0..10) => self.out.extend_from_slice(&[b':', b'0' + one, b'\r', b'\n']),
+            Ok(two @ 10..100) => {
+                let (tens, ones) = (b'0' + two / 10, b'0' + two % 10);
+                self.out.extend_from_slice(&[b':', tens, ones, b'\r', b'\n']);
+            }
+            _ => self.line(b':', itoa::Buffer::new().format(number).as_bytes()),
+        }
     }
 
     /// `$2` and the bytes.
@@ -133,7 +142,7 @@ impl<'o> Reply<'o> {
     }
 
     fn numbers(&mut self, numbers: [i64; 5]) {
-        self.array(numbers.len());
+        self.out.extend_from_slice(b"*5\r\n");
         for number in numbers {
             self.number(number);
         }
