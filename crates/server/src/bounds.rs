@@ -12,6 +12,8 @@ pub struct RespBounds {
     pub word_bytes: usize,
     /// How many bytes a command may have in all.
     pub command_bytes: usize,
+    /// How many bytes of commands may wait between `MULTI` and `EXEC`.
+    pub transaction_bytes: usize,
     /// How many commands are answered before the answers are sent.
     pub pipeline: usize,
     /// How many bytes of answers may wait to be read before no more commands are taken.
@@ -28,6 +30,7 @@ impl Default for RespBounds {
             words: 64,
             word_bytes: 4 * 1024,
             command_bytes: 64 * 1024,
+            transaction_bytes: 1024 * 1024,
             pipeline: 1_024,
             unread_bytes: 1024 * 1024,
             patience: Duration::from_secs(10),

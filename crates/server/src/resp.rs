@@ -10,6 +10,7 @@ mod reply;
 mod session;
 mod tg;
 mod throttle;
+mod transaction;
 
 use tollgate_core::Act;
 

@@ -17,15 +17,18 @@ struct Known {
 }
 
 /// Commands without keys: name, arity, what it is for.
-const PLAIN: [(&str, i64, &str); 13] = [
+const PLAIN: [(&str, i64, &str); 16] = [
     ("auth", -2, "Authenticates the connection."),
     ("client", -2, "What the connection is called, and what it wants."),
     ("cluster", -2, "Says that this is no cluster."),
     ("command", -1, "Which commands there are."),
     ("config", -2, "A few settings that tools ask for."),
+    ("discard", 1, "Forgets what was sent since MULTI."),
     ("echo", 2, "Answers with what was sent."),
+    ("exec", 1, "Does what was sent since MULTI."),
     ("hello", -1, "Agrees on the version of the protocol."),
     ("info", -1, "What this server is."),
+    ("multi", 1, "Has what follows wait for EXEC."),
     ("ping", -1, "Answers PONG."),
     ("quit", -1, "Closes the connection."),
     ("reset", 1, "Makes the connection as new."),
@@ -69,7 +72,8 @@ fn summary(act: Act) -> &'static str {
 
 /// Whether there is a command of this name.
 pub(super) fn is_known(name: &[u8]) -> bool {
-    all().any(|known| known.name.as_bytes().eq_ignore_ascii_case(name))
+    let plain = PLAIN.iter().any(|(known, ..)| known.as_bytes().eq_ignore_ascii_case(name));
+    plain || super::act_of(name).is_some()
 }
 
 /// `COMMAND [COUNT | DOCS [name …] | INFO [name …] | LIST | GETKEYS command …]`
@@ -91,7 +95,7 @@ pub(super) fn answer(command: &Command<'_>, reply: &mut Reply<'_>) {
             for name in command.words_from(2) {
                 match find(name) {
                     Some(known) => known.describe(reply),
-                    None => reply.null(),
+                    None => reply.null_array(),
                 }
             }
         }

@@ -11,9 +11,10 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::parse::{Broken, Commands};
+use super::parse::{Broken, Command, Commands};
 use super::reply::Reply;
 use super::session::Session;
+use super::transaction::Queue;
 use super::{Dialect, Read, read};
 use crate::event_loop::{Buffer, Loop, Visit};
 
@@ -156,13 +157,33 @@ impl Connection {
     }
 
     async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) {
+        let mut left = commands.iter(bytes);
+        while let Some(queue) = self.answer_until_exec(&mut left).await {
+            Reply::new(&mut self.out, self.session.version()).array(queue.len());
+            self.answer_until_exec(&mut queue.iter()).await;
+        }
+    }
+
+    /// Answers commands up to the end of a transaction, whose commands are returned.
+    async fn answer_until_exec<'c>(
+        &mut self,
+        commands: &mut impl Iterator<Item = Command<'c>>,
+    ) -> Option<Box<Queue>> {
         let Connection { session, home, out, .. } = self;
         let engine = home.engine();
-        let mut reads: SmallVec<[(Read<'_>, bool); 1]> = SmallVec::with_capacity(commands.len());
-        for command in commands.iter(bytes) {
-            let answered = session.is_answered();
-            let read = read(&command, session, engine.policies(), home.rates());
-            reads.push((read, answered));
+        let mut reads: SmallVec<[(Read<'_>, bool); 1]> =
+            SmallVec::with_capacity(commands.size_hint().0);
+        let mut exec = None;
+        for command in commands {
+            let read = match session.queue(&command, home.bounds().transaction_bytes) {
+                Some(Ok(queue)) => {
+                    exec = Some(queue);
+                    break;
+                }
+                Some(Err(said)) => Read::Said(said),
+                None => read(&command, session, engine.policies(), home.rates()),
+            };
+            reads.push((read, session.is_answered()));
             if session.leaving {
                 break;
             }
@@ -189,6 +210,7 @@ impl Connection {
                 (Read::Ask(..), None) => {}
             }
         }
+        exec
     }
 
     /// What follows would be misread: says why, and leaves.

@@ -119,6 +119,16 @@ impl Commands {
         self.ends.len()
     }
 
+    /// Adds a command from elsewhere, whose words are kept in these bytes.
+    pub(crate) fn push(&mut self, command: &Command<'_>, bytes: &mut Vec<u8>) {
+        for word in command.words_from(0) {
+            let start = bytes.len();
+            bytes.extend_from_slice(word);
+            self.words.push(start..bytes.len());
+        }
+        self.ends.push(self.words.len());
+    }
+
     fn next(
         &mut self,
         buffer: &mut [u8],
@@ -193,6 +203,11 @@ impl<'b> Command<'b> {
     /// How many words there are, the name among them.
     pub(crate) fn len(&self) -> usize {
         self.words.len()
+    }
+
+    /// How many bytes its words have, and as much again as it takes to keep them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.iter().map(|word| word.len() + size_of::<Range<usize>>()).sum()
     }
 
     /// All words from this place on.

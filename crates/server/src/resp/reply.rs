@@ -64,6 +64,14 @@ impl<'o> Reply<'o> {
         });
     }
 
+    /// No list at all.
+    pub(crate) fn null_array(&mut self) {
+        match self.version {
+            Version::Two => self.out.extend_from_slice(b"*-1\r\n"),
+            Version::Three => self.null(),
+        }
+    }
+
     /// So many replies follow.
     pub(crate) fn array(&mut self, length: usize) {
         self.length(b'*', length);

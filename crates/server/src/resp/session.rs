@@ -3,6 +3,7 @@
 
 use super::parse::Command;
 use super::reply::{Reply, Version};
+use super::transaction::{Queue, Queued, Wrong};
 use super::{about, commands};
 
 /// What is known of one connection.
@@ -12,6 +13,8 @@ pub(crate) struct Session {
     version: Version,
     name: Vec<u8>,
     replies: Replies,
+    /// What waits since `MULTI`.
+    queue: Option<Box<Queue>>,
     /// Whether it asked to be closed.
     pub(crate) leaving: bool,
 }
@@ -21,7 +24,9 @@ pub(crate) struct Session {
 enum Replies {
     On,
     Off,
-    /// Not the next time.
+    /// Not the next time,
+    SkipNext,
+    /// which is now.
     Skip,
 }
 
@@ -35,6 +40,7 @@ impl Session {
             version: Version::Two,
             name: Vec::new(),
             replies: Replies::On,
+            queue: None,
             leaving: false,
         }
     }
@@ -43,16 +49,47 @@ impl Session {
         self.version
     }
 
-    /// Whether the command at hand is to be answered.
+    /// Whether the command that was just read is to be answered.
     pub(crate) fn is_answered(&mut self) -> bool {
-        match self.replies {
-            Replies::On => true,
-            Replies::Off => false,
-            Replies::Skip => {
-                self.replies = Replies::On;
-                false
+        let (answered, next) = match self.replies {
+            Replies::On => (true, Replies::On),
+            Replies::Off => (false, Replies::Off),
+            Replies::SkipNext => (false, Replies::Skip),
+            Replies::Skip => (false, Replies::On),
+        };
+        self.replies = next;
+        answered
+    }
+
+    /// Has a command wait, if others do: `None` if it is to be done now. With `EXEC` it is what has
+    /// waited that is to be done.
+    pub(crate) fn queue(
+        &mut self,
+        command: &Command<'_>,
+        most_bytes: usize,
+    ) -> Option<Result<Box<Queue>, Vec<u8>>> {
+        let queued = self.queue.as_mut()?.take(command, most_bytes);
+        let mut out = Vec::new();
+        let mut reply = Reply::new(&mut out, self.version);
+        match queued {
+            Queued::Waits => reply.simple("QUEUED"),
+            Queued::Exec => {
+                let queue = self.queue.take().filter(|queue| !queue.is_spoiled());
+                if let Some(queue) = queue {
+                    return Some(Ok(queue));
+                }
+                reply.error(ABORTED);
             }
+            Queued::Discard => {
+                self.queue = None;
+                reply.simple("OK");
+            }
+            Queued::Now => return None,
+            Queued::Wrong(Wrong::Unknown) => reply.error(&unknown(command)),
+            Queued::Wrong(Wrong::Nested) => reply.error(b"ERR MULTI calls can not be nested"),
+            Queued::Wrong(Wrong::TooMuch) => reply.error(TOO_MUCH),
         }
+        Some(Err(out))
     }
 
     /// Answers a command that is no operation.
@@ -64,7 +101,15 @@ impl Session {
             (b"PING", 1) => reply.simple("PONG"),
             (b"PING" | b"ECHO", 2) => reply.bulk(command.word(1).unwrap_or_default()),
             (b"HELLO", _) => return self.hello(command),
-            (b"AUTH", 2..=3) => reply.error(NO_PASSWORD),
+            (b"AUTH", 2) => reply.error(NO_PASSWORD),
+            (b"AUTH", 3) if command.word(1) == Some(USER) => reply.simple("OK"),
+            (b"AUTH", 3) => reply.error(WRONG_PASSWORD),
+            (b"MULTI", 1) => {
+                self.queue = Some(Box::default());
+                reply.simple("OK");
+            }
+            (b"EXEC", 1) => reply.error(b"ERR EXEC without MULTI"),
+            (b"DISCARD", 1) => reply.error(b"ERR DISCARD without MULTI"),
             (b"SELECT", 2) => select(command, &mut reply),
             (b"CLIENT", 2..) => self.client(command, &mut out),
             (b"COMMAND", _) => commands::answer(command, &mut reply),
@@ -110,11 +155,13 @@ impl Session {
         let mut words = command.words_from(2);
         let mut name = None;
         while let Some(option) = words.next() {
+            let mut value = || words.next().ok_or_else(|| bad_option(option));
             match option.to_ascii_uppercase().as_slice() {
-                b"SETNAME" => name = Some(valid_name(words.next().unwrap_or_default())?),
-                // There are no passwords yet: whoever brings one is let in, as anyone is.
-                b"AUTH" if words.next().is_some() && words.next().is_some() => {}
-                _ => return Err([b"ERR Syntax error in HELLO option '", option, b"'"].concat()),
+                b"SETNAME" => name = Some(valid_name(value()?)?),
+                // There are no passwords yet: the one user there is has any.
+                b"AUTH" if value()? == USER => drop(value()?),
+                b"AUTH" => return Err(WRONG_PASSWORD.to_vec()),
+                _ => return Err(bad_option(option)),
             }
         }
         self.version = version;
@@ -177,13 +224,19 @@ impl Session {
                 reply.simple("OK");
             }
             b"OFF" => self.replies = Replies::Off,
-            b"SKIP" if self.replies == Replies::On => self.replies = Replies::Skip,
+            b"SKIP" if self.replies == Replies::On => self.replies = Replies::SkipNext,
             b"SKIP" => {}
             _ => reply.error(b"ERR syntax error"),
         }
     }
 }
 
+/// What is said of a transaction that was spoiled.
+const ABORTED: &[u8] = b"EXECABORT Transaction discarded because of previous errors.";
+const TOO_MUCH: &[u8] = b"ERR too many bytes in one transaction";
+/// The one user there is.
+const USER: &[u8] = b"default";
+const WRONG_PASSWORD: &[u8] = b"WRONGPASS invalid username-password pair or user is disabled.";
 const NO_PASSWORD: &[u8] = b"ERR AUTH <password> called without any password configured for the \
 default user. Are you sure your configuration is correct?";
 
@@ -205,6 +258,11 @@ fn on_or_off(what: &[u8], mode: &[u8], reply: &mut Reply<'_>) {
         b"ON" => reply.error(b"ERR client tracking is not supported"),
         _ => reply.error(b"ERR syntax error"),
     }
+}
+
+fn bad_option(option: &[u8]) -> Vec<u8> {
+    let option = option.get(..MOST_TOLD).unwrap_or(option);
+    [b"ERR Syntax error in HELLO option '", option, b"'"].concat()
 }
 
 fn valid_name(name: &[u8]) -> Result<Vec<u8>, Vec<u8>> {

@@ -1,0 +1,70 @@
+//! `MULTI`, `EXEC` and `DISCARD`: commands that are done when all of them are there. Some clients send
+//! every pipeline so.
+
+use super::commands;
+use super::parse::{Command, Commands};
+
+/// What was sent since `MULTI`.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    bytes: Vec<u8>,
+    commands: Commands,
+    /// Whether something was wrong, so that none of it is done.
+    spoiled: bool,
+}
+
+/// What becomes of a command that comes while others are queued.
+pub(crate) enum Queued {
+    /// It waits with the others.
+    Waits,
+    /// It is `EXEC`: they are done now.
+    Exec,
+    /// It is `DISCARD`: they are forgotten.
+    Discard,
+    /// It is not queued, but done at once: it ends the transaction in its own way.
+    Now,
+    /// It cannot be done, and so neither can the others.
+    Wrong(Wrong),
+}
+
+pub(crate) enum Wrong {
+    Unknown,
+    Nested,
+    TooMuch,
+}
+
+impl Queue {
+    /// Takes a command, unless more than so many bytes would wait.
+    pub(crate) fn take(&mut self, command: &Command<'_>, most_bytes: usize) -> Queued {
+        let name = command.word(0).unwrap_or_default();
+        match name.to_ascii_uppercase().as_slice() {
+            b"EXEC" => Queued::Exec,
+            b"DISCARD" => Queued::Discard,
+            b"QUIT" | b"RESET" => Queued::Now,
+            b"MULTI" => Queued::Wrong(Wrong::Nested),
+            name if !commands::is_known(name) => self.spoil(Wrong::Unknown),
+            _ if self.bytes.len() + command.bytes() > most_bytes => self.spoil(Wrong::TooMuch),
+            _ => {
+                self.commands.push(command, &mut self.bytes);
+                Queued::Waits
+            }
+        }
+    }
+
+    fn spoil(&mut self, wrong: Wrong) -> Queued {
+        self.spoiled = true;
+        Queued::Wrong(wrong)
+    }
+
+    pub(crate) fn is_spoiled(&self) -> bool {
+        self.spoiled
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.commands.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Command<'_>> {
+        self.commands.iter(&self.bytes)
+    }
+}

@@ -1,0 +1,35 @@
+// Asks a server with ioredis: `node ioredis.mjs PORT`.
+//
+// Prints one line of JSON with what it got.
+
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+
+// Only `require` looks where NODE_PATH says.
+const require = createRequire(import.meta.url);
+const { Redis } = require('ioredis');
+
+const client = new Redis(Number(process.argv[2]), '127.0.0.1');
+// After INFO has said so: the ready check is on by default.
+await once(client, 'ready');
+
+async function pipeline() {
+  const commands = client.pipeline();
+  for (let number = 0; number < 50; number += 1) {
+    commands.call('ECHO', number).call('CL.THROTTLE', 'pipeline', 49, 1, 86400);
+  }
+  const answers = await commands.exec();
+  return answers.map(([error, answer]) => error?.message ?? answer);
+}
+
+const got = {
+  client: `ioredis ${require('ioredis/package.json').version}, node ${process.version}`,
+  ping: await client.ping(),
+  session: await client.call('CLIENT', 'INFO'),
+  throttle: await client.call('CL.THROTTLE', 'key', 15, 30, 60),
+  check: await client.call('TG.CHECK', 'api', 'alice', 'COST', 2),
+  refusal: await client.call('TG.CHECK', 'nope', 'alice').catch((error) => error.message),
+  pipeline: await pipeline(),
+};
+await client.quit();
+console.log(JSON.stringify(got));
