@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::in_process::BENCHES;
-use crate::redis;
+use crate::{redis, server};
 
 #[derive(Parser)]
 #[command(name = "bench", about = "How fast and how small tollgate is, beside its peers")]
@@ -27,6 +27,11 @@ pub(crate) enum Command {
     /// Our client, which `redis` starts for each of our systems
     #[command(hide = true)]
     RedisClient(RedisClient),
+    /// The server on one core, the load on the other: requests per second of processor time
+    Server(ServerArgs),
+    /// Our server, which `server` starts
+    #[command(hide = true)]
+    Serve(Serve),
 }
 
 #[derive(clap::Args)]
@@ -71,10 +76,33 @@ pub(crate) struct RedisClient {
     pub(crate) system: String,
 }
 
+#[derive(clap::Args)]
+pub(crate) struct ServerArgs {
+    /// One JSON object a line instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How often each system is measured; the median counts [default: 5, the least]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Only this bench; may be given several times
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::from(server::NAMES))]
+    only: Vec<String>,
+    /// Few rounds and few requests, to see that it runs; these figures are not to be quoted
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Serve {
+    pub(crate) port: u16,
+    pub(crate) loops: usize,
+}
+
 /// Fewer would let one busy moment of the machine decide the median.
 const LEAST_ROUNDS: usize = 7;
 /// Turns are longer here.
 const LEAST_ROUNDS_REDIS: usize = 5;
+const LEAST_ROUNDS_SERVER: usize = 5;
 
 fn names() -> PossibleValuesParser {
     BENCHES.map(|bench| bench.name).into()
@@ -90,6 +118,16 @@ fn rounds(wanted: Option<usize>, least: usize, quick: bool) -> anyhow::Result<us
 impl InProcess {
     pub(crate) fn rounds(&self) -> anyhow::Result<usize> {
         rounds(self.rounds, LEAST_ROUNDS, self.quick)
+    }
+
+    pub(crate) fn wants(&self, bench: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == bench)
+    }
+}
+
+impl ServerArgs {
+    pub(crate) fn rounds(&self) -> anyhow::Result<usize> {
+        rounds(self.rounds, LEAST_ROUNDS_SERVER, self.quick)
     }
 
     pub(crate) fn wants(&self, bench: &str) -> bool {

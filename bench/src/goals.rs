@@ -11,11 +11,35 @@ const REACHED: Style = AnsiColor::Green.on_default();
 const MISSED: Style = AnsiColor::Red.on_default().bold();
 const FAINT: Style = Style::new().dimmed();
 
-/// A ratio that must not be exceeded.
+/// What the ratio of a figure must be.
 pub(crate) struct Goal {
     pub(crate) bench: &'static str,
     pub(crate) system: &'static str,
-    pub(crate) at_most: f64,
+    pub(crate) bound: Bound,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Bound {
+    fn holds(self, ratio: f64) -> bool {
+        match self {
+            Bound::AtMost(most) => ratio <= most,
+            Bound::AtLeast(least) => ratio >= least,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtMost(most) => write!(f, "at most {most:.2}"),
+            Bound::AtLeast(least) => write!(f, "at least {least:.2}"),
+        }
+    }
 }
 
 /// A goal beside what was measured, if it was.
@@ -36,13 +60,13 @@ pub(crate) fn print(goals: &[Goal], rows: &[Row], out: &mut impl Write) -> io::R
 
 impl fmt::Display for Judged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Goal { bench, system, at_most } = self.goal;
+        let Goal { bench, system, bound } = self.goal;
         let (style, mark, said) = match self.row {
             None => (FAINT, '-', "not measured".to_owned()),
-            Some(row) if row.ratio <= *at_most => (REACHED, '✓', said(row)),
+            Some(row) if bound.holds(row.ratio) => (REACHED, '✓', said(row)),
             Some(row) => (MISSED, '✗', said(row)),
         };
-        write!(f, "  {style}{mark} {bench:<18}{system:<26}at most {at_most:.2}  {said}{style:#}")
+        write!(f, "  {style}{mark} {bench:<18}{system:<26}{bound}  {said}{style:#}")
     }
 }
 

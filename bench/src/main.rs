@@ -13,6 +13,7 @@ mod progress;
 mod redis;
 mod report;
 mod rounds;
+mod server;
 mod threads;
 
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ fn main() -> ExitCode {
         Command::Fill { system, keys } => in_process::fill(&system, keys),
         Command::Redis(args) => redis::run(&args),
         Command::RedisClient(args) => redis::serve(&args),
+        Command::Server(args) => server::run(&args),
+        Command::Serve(args) => server::serve(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,12 +2,16 @@
 //! write.
 
 mod about;
+mod client;
 mod commands;
 pub(crate) mod connection;
+mod hello;
 mod inline;
+mod mistakes;
 mod parse;
 mod reply;
 mod session;
+mod subjects;
 mod tg;
 mod throttle;
 mod transaction;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime;
 use tokio::sync::{mpsc, watch};
@@ -137,10 +138,18 @@ impl Drop for Server {
     }
 }
 
+/// How many may wait to be let in: after a restart all clients come at once.
+const WAITING: i32 = 1_024;
+
 fn listen(address: SocketAddr) -> io::Result<StdListener> {
-    let listener = StdListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    // A server that is started again takes over its address, though old connections are not gone yet.
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(WAITING)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 /// Runs something on this thread.

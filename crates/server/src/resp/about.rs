@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::mistakes::wrong_subcommand;
 use super::parse::Command;
 use super::reply::Reply;
-use super::session::unknown_subcommand;
 
 /// The version of Redis whose answers these are.
 pub(super) const REDIS_VERSION: &str = "7.0.15";
@@ -50,10 +50,16 @@ fn sections() -> [(&'static str, String); 3] {
 
 /// `CONFIG GET pattern …`
 pub(super) fn config(command: &Command<'_>, reply: &mut Reply<'_>) {
-    let what = command.word(1).unwrap_or_default();
-    if !what.eq_ignore_ascii_case(b"GET") {
-        return reply.error(&unknown_subcommand("CONFIG", what));
+    const KNOWN: [&str; 2] = ["GET", "HELP"];
+    let what = command.word(1).unwrap_or_default().to_ascii_uppercase();
+    match (what.as_slice(), command.len()) {
+        (b"GET", 3..) => settings(command, reply),
+        (b"HELP", 2) => reply.words(&KNOWN),
+        _ => reply.error(&wrong_subcommand(command, &KNOWN)),
     }
+}
+
+fn settings(command: &Command<'_>, reply: &mut Reply<'_>) {
     let wanted = |name: &str| {
         let asked =
             |pattern: &[u8]| pattern == b"*" || pattern.eq_ignore_ascii_case(name.as_bytes());

@@ -2,9 +2,9 @@
 
 use tollgate_core::Act;
 
+use super::mistakes::wrong_subcommand;
 use super::parse::Command;
 use super::reply::Reply;
-use super::session::unknown_subcommand;
 
 /// One command, as Redis describes its own.
 struct Known {
@@ -76,21 +76,23 @@ pub(super) fn is_known(name: &[u8]) -> bool {
     plain || super::act_of(name).is_some()
 }
 
+const KNOWN: [&str; 6] = ["COUNT", "DOCS", "GETKEYS", "HELP", "INFO", "LIST"];
+
 /// `COMMAND [COUNT | DOCS [name …] | INFO [name …] | LIST | GETKEYS command …]`
 pub(super) fn answer(command: &Command<'_>, reply: &mut Reply<'_>) {
     let what = command.word(1).unwrap_or_default().to_ascii_uppercase();
     let count = all().count();
-    match what.as_slice() {
-        b"" => {
+    match (what.as_slice(), command.len()) {
+        (_, 1) => {
             reply.array(count);
             all().for_each(|known| known.describe(reply));
         }
-        b"COUNT" => reply.number(i64::try_from(count).unwrap_or(i64::MAX)),
-        b"LIST" => {
+        (b"COUNT", 2) => reply.number(i64::try_from(count).unwrap_or(i64::MAX)),
+        (b"LIST", 2) => {
             reply.array(count);
             all().for_each(|known| reply.bulk(known.name.as_bytes()));
         }
-        b"INFO" => {
+        (b"INFO", _) => {
             reply.array(command.len().saturating_sub(2));
             for name in command.words_from(2) {
                 match find(name) {
@@ -99,9 +101,10 @@ pub(super) fn answer(command: &Command<'_>, reply: &mut Reply<'_>) {
                 }
             }
         }
-        b"DOCS" => docs(command, reply),
-        b"GETKEYS" => keys(command, reply),
-        _ => reply.error(&unknown_subcommand("COMMAND", command.word(1).unwrap_or_default())),
+        (b"DOCS", _) => docs(command, reply),
+        (b"GETKEYS", 3..) => keys(command, reply),
+        (b"HELP", 2) => reply.words(&KNOWN),
+        _ => reply.error(&wrong_subcommand(command, &KNOWN)),
     }
 }
 

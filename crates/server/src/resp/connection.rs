@@ -71,14 +71,15 @@ impl Connection {
     async fn next(&mut self) -> Event {
         let patience = self.home.bounds().patience;
         loop {
-            if self.sent == self.out.len() {
+            // Nearly always all of it is sent at once, and nobody needs a timer.
+            if poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await.is_ready() {
                 return poll_fn(|cx| self.poll(cx)).await;
             }
-            let sent = self.sent;
+            let unsent = self.out.len();
             match timeout(patience, poll_fn(|cx| self.poll(cx))).await {
                 Ok(event) => return event,
-                Err(_) if self.sent == sent => return Event::Gone,
-                Err(_) => {}
+                Err(_) if self.out.len() < unsent => {}
+                Err(_) => return Event::Gone,
             }
         }
     }
@@ -146,6 +147,7 @@ impl Connection {
             let (taken, parsed) = commands.parse(left, self.home.bounds());
             let whole = commands.len();
             self.answer_all(commands, left).await;
+            self.drain().await;
             start += taken;
             parsed?;
             if whole < self.home.bounds().pipeline || self.session.leaving {
@@ -159,8 +161,35 @@ impl Connection {
     async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) {
         let mut left = commands.iter(bytes);
         while let Some(queue) = self.answer_until_exec(&mut left).await {
-            Reply::new(&mut self.out, self.session.version()).array(queue.len());
-            self.answer_until_exec(&mut queue.iter()).await;
+            if self.session.is_answered() {
+                Reply::new(&mut self.out, self.session.version()).array(queue.len());
+            }
+            let mut queued = queue.iter().peekable();
+            while queued.peek().is_some() && !self.session.leaving {
+                let some = self.home.bounds().pipeline;
+                self.answer_until_exec(&mut queued.by_ref().take(some)).await;
+                self.drain().await;
+            }
+        }
+    }
+
+    /// If there is too much to be sent, waits until it is.
+    async fn drain(&mut self) {
+        if self.out.len() < self.home.bounds().unread_bytes {
+            return;
+        }
+        let patience = self.home.bounds().patience;
+        loop {
+            let before = self.out.len();
+            match timeout(patience, poll_fn(|cx| self.poll_send(cx))).await {
+                Ok(Ok(())) => return,
+                Err(_) if self.out.len() < before => {}
+                Ok(Err(_)) | Err(_) => {
+                    self.out = Vec::new();
+                    self.session.leaving = true;
+                    return;
+                }
+            }
         }
     }
 

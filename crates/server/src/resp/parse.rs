@@ -240,10 +240,16 @@ fn word(buffer: &[u8], start: usize, bounds: &RespBounds) -> Result<Step<Range<u
     }
 }
 
+/// Whether what should be a number is written with zeros that it does not need: `01`, `-0`.
+#[inline]
+fn has_leading_zero(buffer: &[u8], start: usize, end: usize) -> bool {
+    end - start > 1 && matches!(buffer.get(start..start + 2), Some([b'0', _] | [b'-', b'0']))
+}
+
 /// The most digits of a count or a length: no number of as many overflows.
 const MOST_DIGITS: usize = 10;
 
-/// A whole number and the end of its line.
+/// A whole number and the end of its line, as Redis reads it: without leading zeros.
 #[inline]
 fn number(buffer: &[u8], start: usize, broken: Broken) -> Result<Step<i64>, Broken> {
     let negative = buffer.get(start) == Some(&b'-');
@@ -254,7 +260,7 @@ fn number(buffer: &[u8], start: usize, broken: Broken) -> Result<Step<i64>, Brok
             Some(digit @ b'0'..=b'9') if at - from < MOST_DIGITS => {
                 value = value * 10 + i64::from(digit - b'0');
             }
-            Some(b'\r') if at > from => break,
+            Some(b'\r') if at > from && !has_leading_zero(buffer, start, at) => break,
             Some(_) => return Err(broken),
             None => return Ok(Step::Part),
         }

@@ -11,6 +11,15 @@ pub(crate) enum Version {
     Three,
 }
 
+impl Version {
+    pub(crate) fn number(self) -> i64 {
+        match self {
+            Version::Two => 2,
+            Version::Three => 3,
+        }
+    }
+}
+
 /// Writes replies one after the other.
 #[derive(Debug)]
 pub(crate) struct Reply<'o> {
@@ -75,6 +84,14 @@ impl<'o> Reply<'o> {
     /// So many replies follow.
     pub(crate) fn array(&mut self, length: usize) {
         self.length(b'*', length);
+    }
+
+    /// A list of words.
+    pub(crate) fn words(&mut self, words: &[&str]) {
+        self.array(words.len());
+        for word in words {
+            self.simple(word);
+        }
     }
 
     /// So many pairs follow.

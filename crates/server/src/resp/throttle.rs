@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use foldhash::fast::RandomState;
 use tollgate_core::{Act, Key, Limit, MAX_COST, Name};
 
+use super::mistakes::told;
 use super::parse::Command;
 use crate::ask::{Ask, Keys, Limits};
 
@@ -66,7 +67,9 @@ pub(crate) fn read<'a>(command: &Command<'a>, rates: &Rates) -> Result<Ask<'a>, 
     };
     let rate = (number(burst)?, number(count)?, number(period)?);
     let quantity = command.word(5).map_or(Ok(1), number)?;
-    let limit = Limits::Travelling(rates.limit(rate)?);
+    let limit = rates.limit(rate)?;
+    let most = limit.capacity().unwrap_or(MAX_COST);
+    let limit = Limits::Travelling(limit);
     let key = Keys::One(Key::new(key).map_err(|unfit| unfit.to_string())?);
     let act = match quantity {
         0 => Act::Peek,
@@ -77,6 +80,8 @@ pub(crate) fn read<'a>(command: &Command<'a>, rates: &Rates) -> Result<Ask<'a>, 
     Ok(ask.cost(match act {
         // Nothing is given back beyond full.
         Act::Refund => quantity.unsigned_abs().min(MAX_COST),
+        // More than ever fits does not fit, however much more it is.
+        _ if most < MAX_COST => quantity.unsigned_abs().min(MAX_COST),
         _ => quantity.unsigned_abs(),
     }))
 }
@@ -102,6 +107,6 @@ fn number(word: &[u8]) -> Result<i64, String> {
 /// Signs and great numbers.
 #[cold]
 fn odd_number(word: &[u8]) -> Result<i64, String> {
-    let text = String::from_utf8_lossy(word);
-    text.parse().map_err(|_| format!("Couldn't parse as integer: {text}"))
+    let number = std::str::from_utf8(word).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| format!("Couldn't parse as integer: {}", told(word)))
 }

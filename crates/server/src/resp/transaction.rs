@@ -30,6 +30,8 @@ pub(crate) enum Queued {
 pub(crate) enum Wrong {
     Unknown,
     Nested,
+    /// Answers to what waits cannot be left out: there is one list of them.
+    Muted,
     TooMuch,
 }
 
@@ -43,6 +45,7 @@ impl Queue {
             b"QUIT" | b"RESET" => Queued::Now,
             b"MULTI" => Queued::Wrong(Wrong::Nested),
             name if !commands::is_known(name) => self.spoil(Wrong::Unknown),
+            b"CLIENT" if is_reply(command) => self.spoil(Wrong::Muted),
             _ if self.bytes.len() + command.bytes() > most_bytes => self.spoil(Wrong::TooMuch),
             _ => {
                 self.commands.push(command, &mut self.bytes);
@@ -67,4 +70,8 @@ impl Queue {
     pub(crate) fn iter(&self) -> impl Iterator<Item = Command<'_>> {
         self.commands.iter(&self.bytes)
     }
+}
+
+fn is_reply(command: &Command<'_>) -> bool {
+    command.word(1).is_some_and(|word| word.eq_ignore_ascii_case(b"REPLY"))
 }

@@ -1,0 +1,85 @@
+//! The server beside others: requests per second of its processor time, on one core, with the load on
+//! the other.
+
+mod bench;
+mod bytes;
+mod goals;
+mod load;
+mod plan;
+mod process;
+mod systems;
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use tollgate_server::Server;
+
+use crate::args::{Serve, ServerArgs};
+use crate::report::{self, Row};
+use crate::rounds::{self, Sample, Series};
+use crate::{goals as judge, machine, progress};
+
+use bench::Bench;
+pub(crate) use bench::NAMES;
+use plan::Plan;
+use systems::Running;
+
+pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<()> {
+    let plan = Plan::new(args.rounds()?, args.quick);
+    machine::announce(args.json);
+    if args.quick {
+        eprintln!("--quick: few rounds and few requests; these figures are not to be quoted");
+    }
+    let mut rows = Vec::new();
+    for bench in bench::ALL.iter().filter(|bench| args.wants(bench.name)) {
+        let figures = report::rows(bench.name, bench.unit, &measure(bench, &plan)?);
+        if !args.json {
+            report::print_table(bench.about, &figures)?;
+        }
+        rows.extend(figures);
+    }
+    finish(args.json, &rows)
+}
+
+fn finish(json: bool, rows: &[Row]) -> anyhow::Result<()> {
+    if json {
+        report::print_json(rows)?;
+        judge::print(&goals::ALL, rows, &mut anstream::stderr())?;
+    } else {
+        judge::print(&goals::ALL, rows, &mut anstream::stdout())?;
+    }
+    Ok(())
+}
+
+/// All systems of one bench, in turns. Each is started once, and knows all keys before it counts.
+fn measure(bench: &Bench, plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    let mut running = Vec::new();
+    for system in bench.systems {
+        if let Some(process) = Running::start(system)? {
+            running.push(process);
+        }
+    }
+    progress::begin(bench.name);
+    let samples = rounds::alternate(plan.rounds, running.len(), |place| {
+        let one = &running[place];
+        let value = (bench.value)(one, plan).with_context(|| one.system.name)?;
+        Ok(Sample { value, allowed: None })
+    })?;
+    progress::end();
+    let base = bench.systems.first().map_or("", |system| system.name);
+    let has_base = running.iter().any(|one| one.system.name == base);
+    let series = |(one, samples): (&Running, Vec<Sample>)| {
+        let against = if has_base { base } else { one.system.name };
+        Series::new(one.system.name, against, samples)
+    };
+    Ok(running.iter().zip(samples).map(series).collect())
+}
+
+/// Our server, as a process of its own, until it is killed.
+pub(crate) fn serve(args: &Serve) -> anyhow::Result<()> {
+    let address = SocketAddr::from(([127, 0, 0, 1], args.port));
+    let _server = Server::builder().resp(address).loops(args.loops).start()?;
+    loop {
+        std::thread::park();
+    }
+}
