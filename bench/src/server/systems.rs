@@ -150,10 +150,11 @@ fn install() -> anyhow::Result<PathBuf> {
     if !program.exists() {
         eprintln!("building throttlecrab-server {THROTTLECRAB}, which takes some minutes");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["install", "--quiet", "throttlecrab-server", "--version", THROTTLECRAB]);
+        cargo.args(["install", "--quiet", "--locked", "throttlecrab-server"]);
+        cargo.args(["--version", THROTTLECRAB]);
         let output = cargo.arg("--root").arg(&root).output()?;
         let said = String::from_utf8_lossy(&output.stderr);
-        anyhow::ensure!(output.status.success(), "cargo install: {}", said.trim());
+        anyhow::ensure!(output.status.success(), "it needs protobuf-compiler: {}", said.trim());
     }
     Ok(program)
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime;
+use tokio::runtime::{self, LocalOptions};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::JoinSet;
 use tollgate::MemoryStore;
 use tollgate_core::{Policy, Store};
 
@@ -154,8 +154,9 @@ fn listen(address: SocketAddr) -> io::Result<StdListener> {
 
 /// Runs something on this thread.
 fn run(work: impl Future<Output = ()>) {
-    match runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => LocalSet::new().block_on(&runtime, work),
+    let mut runtime = runtime::Builder::new_current_thread();
+    match runtime.enable_all().build_local(LocalOptions::default()) {
+        Ok(runtime) => runtime.block_on(work),
         Err(error) => eprintln!("tollgate: a thread cannot wait for its connections: {error}"),
     }
 }
