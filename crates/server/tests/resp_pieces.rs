@@ -179,6 +179,20 @@ fn a_transaction_with_large_answers() {
     client.is_served();
 }
 
+/// Who sends all, says so, and only then reads: more than any buffer between the two holds.
+#[test]
+fn answers_outlast_the_end_of_what_was_sent() {
+    let mut bounds = RespBounds::default();
+    bounds.unread_bytes = 1 << 30;
+    let server = talk::server().resp_bounds(bounds).start().unwrap();
+    let mut client = Client::of(&server);
+    let command = array(&["ECHO", &"x".repeat(1_000)]);
+    client.send(command.repeat(30_000));
+    client.stream().shutdown(Shutdown::Write).unwrap();
+    let came = client.until(|_| false).unwrap();
+    assert_eq!(came.len(), 30_000 * "$1000\r\n\r\n".len() + 30_000 * 1_000);
+}
+
 #[test]
 fn who_does_not_read_holds_up_nobody() {
     const COMMANDS: i64 = 200_000;

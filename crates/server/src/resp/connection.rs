@@ -105,16 +105,23 @@ impl Connection {
                 self.rest.clear();
                 Poll::Ready(Event::Came(buffer, filled))
             }
-            Poll::Ready(_) => Poll::Ready(Event::Gone),
+            Poll::Ready(Ok(())) => self.leave(),
+            Poll::Ready(Err(_)) => Poll::Ready(Event::Gone),
             Poll::Pending => {
                 self.home.give_back(buffer);
                 if self.home.is_stopping() {
-                    return Poll::Ready(Event::Gone);
+                    return self.leave();
                 }
                 self.visit.wake_by(cx.waker());
                 Poll::Pending
             }
         }
+    }
+
+    /// There is nothing more to be read; what was answered is still sent.
+    fn leave(&mut self) -> Poll<Event> {
+        self.session.leaving = true;
+        if self.out.is_empty() { Poll::Ready(Event::Gone) } else { Poll::Pending }
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
