@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::report::Row;
+use crate::report::{self, Row};
 
 const REACHED: Style = AnsiColor::Green.on_default();
 const MISSED: Style = AnsiColor::Red.on_default().bold();
@@ -46,6 +46,17 @@ impl fmt::Display for Bound {
 struct Judged<'g> {
     goal: &'g Goal,
     row: Option<&'g Row>,
+}
+
+/// All figures, if programs read them, and whether they are what they must be.
+pub(crate) fn conclude(goals: &[Goal], rows: &[Row], json: bool) -> anyhow::Result<()> {
+    if json {
+        report::print_json(rows)?;
+        print(goals, rows, &mut anstream::stderr())?;
+    } else {
+        print(goals, rows, &mut anstream::stdout())?;
+    }
+    Ok(())
 }
 
 /// Every goal, one a line.

@@ -16,7 +16,7 @@ use anyhow::Context;
 use tollgate_fixtures::Server;
 
 use crate::args::Redis;
-use crate::report::{self, Row};
+use crate::report;
 use crate::rounds::{self, Series};
 use crate::{goals as judge, keys, machine, progress};
 
@@ -50,17 +50,7 @@ pub(crate) fn run(args: &Redis) -> anyhow::Result<()> {
         rows.extend(figures);
     }
     rows.extend(goals::figures(&rows));
-    finish(args.json, &rows)
-}
-
-fn finish(json: bool, rows: &[Row]) -> anyhow::Result<()> {
-    if json {
-        report::print_json(rows)?;
-        judge::print(&goals::ALL, rows, &mut anstream::stderr())?;
-    } else {
-        judge::print(&goals::ALL, rows, &mut anstream::stdout())?;
-    }
-    Ok(())
+    judge::conclude(&goals::ALL, &rows, args.json)
 }
 
 /// Every client is started once and lives until the end: what it learned while running, such as

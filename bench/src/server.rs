@@ -15,7 +15,7 @@ use anyhow::Context;
 use tollgate_server::Server;
 
 use crate::args::{Serve, ServerArgs};
-use crate::report::{self, Row};
+use crate::report;
 use crate::rounds::{self, Sample, Series};
 use crate::{goals as judge, machine, progress};
 
@@ -38,17 +38,7 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<()> {
         }
         rows.extend(figures);
     }
-    finish(args.json, &rows)
-}
-
-fn finish(json: bool, rows: &[Row]) -> anyhow::Result<()> {
-    if json {
-        report::print_json(rows)?;
-        judge::print(&goals::ALL, rows, &mut anstream::stderr())?;
-    } else {
-        judge::print(&goals::ALL, rows, &mut anstream::stdout())?;
-    }
-    Ok(())
+    judge::conclude(&goals::ALL, &rows, args.json)
 }
 
 /// All systems of one bench, in turns. Each is started once, and knows all keys before it counts.

@@ -13,9 +13,12 @@ const THROTTLECRAB: &str = "0.4.40";
 /// How long one may take to listen.
 const STARTING: Duration = Duration::from_secs(10);
 
+/// The program that listens on a port.
+type Start = fn(u16) -> anyhow::Result<Command>;
+
 pub(crate) struct System {
     pub(crate) name: &'static str,
-    start: fn(u16) -> anyhow::Result<Command>,
+    start: Start,
     /// The command that is sent; `KEY` stands for a key chosen at random.
     pub(crate) command: &'static [&'static str],
     /// Which cores it may use.
@@ -26,31 +29,16 @@ const THROTTLE: [&str; 5] = ["CL.THROTTLE", "KEY", "15", "30", "60"];
 const ONE_CORE: &str = "0";
 const BOTH_CORES: &str = "0,1";
 
-pub(crate) const REDIS_PING: System =
-    System { name: "redis PING", start: redis, command: &["PING"], cores: ONE_CORE };
-pub(crate) const REDIS_INCR: System =
-    System { name: "redis INCR", start: redis, command: &["INCR", "KEY"], cores: ONE_CORE };
-pub(crate) const CRAB: System = System {
-    name: "throttlecrab",
-    start: throttlecrab,
-    command: &["THROTTLE", "KEY", "15", "30", "60"],
-    cores: ONE_CORE,
-};
-pub(crate) const OURS: System =
-    System { name: "tollgate", start: ours, command: &THROTTLE, cores: ONE_CORE };
+pub(crate) const REDIS_PING: System = on_one_core("redis PING", redis, &["PING"]);
+pub(crate) const REDIS_INCR: System = on_one_core("redis INCR", redis, &["INCR", "KEY"]);
+pub(crate) const CRAB: System =
+    on_one_core("throttlecrab", throttlecrab, &["THROTTLE", "KEY", "15", "30", "60"]);
+pub(crate) const OURS: System = on_one_core("tollgate", ours, &THROTTLE);
 /// The same with states that last for an hour, so that all keys are there at once.
-pub(crate) const LASTING_CRAB: System = System {
-    name: "throttlecrab",
-    start: throttlecrab,
-    command: &["THROTTLE", "KEY", "15", "1", "3600"],
-    cores: ONE_CORE,
-};
-pub(crate) const LASTING: System = System {
-    name: "tollgate",
-    start: ours,
-    command: &["CL.THROTTLE", "KEY", "15", "1", "3600"],
-    cores: ONE_CORE,
-};
+pub(crate) const LASTING_CRAB: System =
+    on_one_core("throttlecrab", throttlecrab, &["THROTTLE", "KEY", "15", "1", "3600"]);
+pub(crate) const LASTING: System =
+    on_one_core("tollgate", ours, &["CL.THROTTLE", "KEY", "15", "1", "3600"]);
 pub(crate) const ONE_LOOP: System =
     System { name: "tollgate, one loop", start: ours, command: &THROTTLE, cores: BOTH_CORES };
 pub(crate) const TWO_LOOPS: System = System {
@@ -59,6 +47,10 @@ pub(crate) const TWO_LOOPS: System = System {
     command: &THROTTLE,
     cores: BOTH_CORES,
 };
+
+const fn on_one_core(name: &'static str, start: Start, command: &'static [&'static str]) -> System {
+    System { name, start, command, cores: ONE_CORE }
+}
 
 /// A system that listens.
 pub(crate) struct Running {
