@@ -14,14 +14,27 @@ pub struct RespBounds {
     pub command_bytes: usize,
     /// How many bytes of commands may wait between `MULTI` and `EXEC`.
     pub transaction_bytes: usize,
-    /// How many commands are answered before the answers are sent.
+    /// How many commands are decided in one call, before anyone else has a turn.
     pub pipeline: usize,
     /// How many bytes of answers may wait to be read before no more commands are taken.
     pub unread_bytes: usize,
-    /// How long a client may leave its answers unread before it is left.
+    /// How long a client may leave its answers unread, or a command unfinished, before it is left.
     pub patience: Duration,
     /// How many connections there may be at once.
     pub connections: usize,
+}
+
+impl RespBounds {
+    /// The same, but enough for something to happen at all.
+    pub(crate) fn at_least_one(self) -> RespBounds {
+        RespBounds {
+            words: self.words.max(1),
+            word_bytes: self.word_bytes.max(1),
+            command_bytes: self.command_bytes.max(1),
+            pipeline: self.pipeline.max(1),
+            ..self
+        }
+    }
 }
 
 impl Default for RespBounds {

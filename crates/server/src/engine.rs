@@ -55,6 +55,9 @@ impl Engine {
     ) -> Answers {
         let (asked, limits) =
             asks.clone().fold((0, 0), |(n, limits), ask| (n + 1, limits + ask.len()));
+        if asked == 0 {
+            return Answers::new();
+        }
         let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(limits);
         items.extend(asks.clone().flat_map(Ask::items));
         let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(asked);

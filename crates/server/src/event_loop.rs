@@ -17,8 +17,9 @@ pub(crate) struct Loop {
     engine: Arc<Engine>,
     bounds: RespBounds,
     rates: Rates,
+    /// Lent to whoever reads.
     buffers: RefCell<Vec<Buffer>>,
-    /// Room for answers, likewise.
+    /// Room for answers, lent likewise.
     answers: RefCell<Vec<Vec<u8>>>,
     visitors: RefCell<HashMap<u64, Waker, RandomState>>,
     stopping: Cell<bool>,

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{self, LocalOptions};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Barrier, mpsc, watch};
 use tokio::task::JoinSet;
 use tollgate::MemoryStore;
 use tollgate_core::{Policy, Store};
@@ -19,10 +19,13 @@ use tollgate_core::{Policy, Store};
 use crate::bounds::RespBounds;
 use crate::engine::{Engine, Policies};
 use crate::event_loop::Loop;
+use crate::resp;
 use crate::resp::connection::Connection;
 
 /// How long connections may take to finish when the server stops.
 const STOPPING: Duration = Duration::from_secs(5);
+/// After how long a client that says nothing is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
 /// How long nobody is accepted after that went wrong: there may be no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -71,15 +74,20 @@ impl Builder {
 
     /// What clients of the Redis protocol may send, if not the [default](RespBounds::default).
     pub fn resp_bounds(mut self, bounds: RespBounds) -> Builder {
-        self.bounds = bounds;
+        self.bounds = bounds.at_least_one();
         self
     }
 
     /// Starts it.
     ///
     /// # Errors
-    /// If an address is taken, or a thread cannot be started.
+    /// If an address is taken, a thread cannot be started, or a policy is called `cl.throttle`, which
+    /// is what the limits of that command count under.
     pub fn start(self) -> io::Result<Server> {
+        if self.policies.iter().any(|policy| policy.name().as_str() == resp::NAME) {
+            let why = format!("a policy cannot be called {}", resp::NAME);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         let store = self.store.unwrap_or_else(|| Arc::<MemoryStore>::default());
         let engine = Arc::new(Engine::new(store, Policies::new(self.policies)));
         let listener = self.resp.map(listen).transpose()?;
@@ -88,17 +96,17 @@ impl Builder {
         let (doors, rooms): (Vec<_>, Vec<_>) =
             (0..self.loops).map(|_| mpsc::unbounded_channel()).unzip();
         let mut server = Server { resp, stop, threads: Vec::new() };
+        let exit = Arc::new(Barrier::new(self.loops));
         for room in rooms {
-            let (engine, bounds, stopped) = (Arc::clone(&engine), self.bounds, stopped.clone());
-            let host = move || run(host(Loop::new(engine, bounds), room, stopped));
-            server.threads.push(thread::Builder::new().name("tollgate-loop".into()).spawn(host)?);
+            let (engine, bounds, exit) = (Arc::clone(&engine), self.bounds, Arc::clone(&exit));
+            let stopped = stopped.clone();
+            server.spawn("tollgate-loop", move || {
+                host(Loop::new(engine, bounds), room, stopped, exit)
+            })?;
         }
         if let Some(listener) = listener {
             let porter = Porter { doors, open: Arc::default(), most: self.bounds.connections };
-            let accept = move || run(porter.accept(listener, stopped));
-            server
-                .threads
-                .push(thread::Builder::new().name("tollgate-accept".into()).spawn(accept)?);
+            server.spawn("tollgate-accept", move || porter.accept(listener, stopped))?;
         }
         Ok(server)
     }
@@ -120,6 +128,29 @@ impl Server {
     #[must_use]
     pub fn resp(&self) -> Option<SocketAddr> {
         self.resp
+    }
+
+    /// Has a thread of its own do this, and waits until it can.
+    fn spawn<W: Future<Output = ()>>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> W + Send + 'static,
+    ) -> io::Result<()> {
+        let (tell, told) = std::sync::mpsc::channel();
+        let run = move || {
+            let mut runtime = runtime::Builder::new_current_thread();
+            match runtime.enable_all().build_local(LocalOptions::default()) {
+                Ok(runtime) => {
+                    let _ = tell.send(Ok(()));
+                    runtime.block_on(work());
+                    // Whoever still looks for a name must not keep the server from ending.
+                    runtime.shutdown_background();
+                }
+                Err(error) => drop(tell.send(Err(error))),
+            }
+        };
+        self.threads.push(thread::Builder::new().name(name.to_owned()).spawn(run)?);
+        told.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended at once")))
     }
 
     /// Finishes what is in flight, then ends: within five seconds, whatever clients do.
@@ -152,16 +183,7 @@ fn listen(address: SocketAddr) -> io::Result<StdListener> {
     Ok(socket.into())
 }
 
-/// Runs something on this thread.
-fn run(work: impl Future<Output = ()>) {
-    let mut runtime = runtime::Builder::new_current_thread();
-    match runtime.enable_all().build_local(LocalOptions::default()) {
-        Ok(runtime) => runtime.block_on(work),
-        Err(error) => eprintln!("tollgate: a thread cannot wait for its connections: {error}"),
-    }
-}
-
-/// A connection, and its number.
+/// A connection, its number, and its place among those that there may be.
 type Guest = (StdStream, u64, Seat);
 
 /// Answers the connections that are sent here, until the server stops.
@@ -169,6 +191,7 @@ async fn host(
     home: Rc<Loop>,
     mut room: mpsc::UnboundedReceiver<Guest>,
     mut stopped: watch::Receiver<bool>,
+    exit: Arc<Barrier>,
 ) {
     let mut guests = JoinSet::new();
     loop {
@@ -187,8 +210,12 @@ async fn host(
         }
     }
     home.stop();
-    let _ =
-        tokio::time::timeout(STOPPING, async { while guests.join_next().await.is_some() {} }).await;
+    let leaving = async {
+        while guests.join_next().await.is_some() {}
+        // Whoever leads to a far store may live here, and guests of others still need it.
+        exit.wait().await;
+    };
+    let _ = tokio::time::timeout(STOPPING, leaving).await;
 }
 
 /// Lets clients in, and shows them to their loops in turn.
@@ -199,11 +226,21 @@ struct Porter {
 }
 
 /// A place that is free again when this is dropped.
-struct Seat(Arc<AtomicUsize>);
+struct Seat {
+    open: Arc<AtomicUsize>,
+    /// How many were taken before.
+    before: usize,
+}
+
+impl Seat {
+    fn take(open: &Arc<AtomicUsize>) -> Seat {
+        Seat { before: open.fetch_add(1, Ordering::Relaxed), open: Arc::clone(open) }
+    }
+}
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -220,6 +257,8 @@ impl Porter {
             };
             match accepted {
                 Ok((stream, _)) => self.show_in(stream, number),
+                // Only this one has changed its mind.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 // Others are served meanwhile, and leave what is missing.
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
@@ -227,14 +266,16 @@ impl Porter {
     }
 
     fn show_in(&self, stream: TcpStream, number: u64) {
-        if self.open.fetch_add(1, Ordering::Relaxed) >= self.most {
-            let seat = Seat(Arc::clone(&self.open));
+        let seat = Seat::take(&self.open);
+        if seat.before >= self.most {
             // As much as fits into an empty connection.
             let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
-            return drop(seat);
+            return;
         }
-        let seat = Seat(Arc::clone(&self.open));
         let _ = stream.set_nodelay(true);
+        // A client whose machine has gone says nothing, and would keep its place for good.
+        let _ =
+            SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEP_ALIVE));
         let door = usize::try_from(number).unwrap_or(0) % self.doors.len().max(1);
         if let (Ok(stream), Some(door)) = (stream.into_std(), self.doors.get(door)) {
             // If the loop has ended, so has the server.

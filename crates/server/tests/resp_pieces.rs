@@ -158,10 +158,16 @@ fn a_transaction_has_a_bound() {
     assert!((200..300).contains(&queued), "{queued}");
     assert_eq!(said[queued], "-ERR too many bytes in one transaction\r\n");
     assert!(client.reply().starts_with("-EXECABORT "));
+    // Words without bytes take room as well.
+    let line = format!("HELLO{}\r\n", " \"\"".repeat(63));
+    client.send(format!("MULTI\r\n{}EXEC\r\n", line.repeat(2_000)));
+    assert_eq!(client.reply(), "+OK\r\n");
+    let said: Vec<_> = (0..2_000).map(|_| client.reply()).collect();
+    assert!(said.iter().any(|said| said.starts_with("-ERR too many bytes")));
+    assert!(client.reply().starts_with("-EXECABORT "));
     client.is_served();
 }
 
-/// Either all is answered, or whoever does not read is left in the end. Nobody else waits for it.
 /// What is answered to a little may be much. It is sent bit by bit, and others are served meanwhile.
 #[test]
 fn a_transaction_with_large_answers() {
@@ -193,6 +199,7 @@ fn answers_outlast_the_end_of_what_was_sent() {
     assert_eq!(came.len(), 30_000 * "$1000\r\n\r\n".len() + 30_000 * 1_000);
 }
 
+/// Either all is answered, or whoever does not read is left in the end. Nobody else waits for it.
 #[test]
 fn who_does_not_read_holds_up_nobody() {
     const COMMANDS: i64 = 200_000;

@@ -49,8 +49,8 @@ impl Session {
                 reply.simple("OK");
             }
             b"OFF" => self.replies = Replies::Off,
-            b"SKIP" if self.replies == Replies::On => self.replies = Replies::SkipNext,
-            b"SKIP" => {}
+            b"SKIP" if self.replies == Replies::Off => {}
+            b"SKIP" => self.replies = Replies::SkipNext,
             _ => reply.error(b"ERR syntax error"),
         }
     }

@@ -1,5 +1,7 @@
 //! `COMMAND`: which commands there are, for clients that ask before they send.
 
+use std::sync::LazyLock;
+
 use tollgate_core::Act;
 
 use super::mistakes::wrong_subcommand;
@@ -16,44 +18,41 @@ struct Known {
     summary: &'static str,
 }
 
-/// Commands without keys: name, arity, what it is for.
-const PLAIN: [(&str, i64, &str); 16] = [
-    ("auth", -2, "Authenticates the connection."),
-    ("client", -2, "What the connection is called, and what it wants."),
-    ("cluster", -2, "Says that this is no cluster."),
-    ("command", -1, "Which commands there are."),
-    ("config", -2, "A few settings that tools ask for."),
-    ("discard", 1, "Forgets what was sent since MULTI."),
-    ("echo", 2, "Answers with what was sent."),
-    ("exec", 1, "Does what was sent since MULTI."),
-    ("hello", -1, "Agrees on the version of the protocol."),
-    ("info", -1, "What this server is."),
-    ("multi", 1, "Has what follows wait for EXEC."),
-    ("ping", -1, "Answers PONG."),
-    ("quit", -1, "Closes the connection."),
-    ("reset", 1, "Makes the connection as new."),
-    ("select", 2, "Chooses database 0, which is the only one."),
-    ("cl.throttle", -5, ""),
+/// All commands but ours for policies: name, arity, key, what it is for.
+const PLAIN: [(&str, i64, i64, &str); 16] = [
+    ("auth", -2, 0, "Authenticates the connection."),
+    ("cl.throttle", -5, 1, "Checks a limit that comes with the command, as redis-cell does."),
+    ("client", -2, 0, "What the connection is called, and what it wants."),
+    ("cluster", -2, 0, "Says that this is no cluster."),
+    ("command", -1, 0, "Which commands there are."),
+    ("config", -2, 0, "A few settings that tools ask for."),
+    ("discard", 1, 0, "Forgets what was sent since MULTI."),
+    ("echo", 2, 0, "Answers with what was sent."),
+    ("exec", 1, 0, "Does what was sent since MULTI."),
+    ("hello", -1, 0, "Agrees on the version of the protocol."),
+    ("info", -1, 0, "What this server is."),
+    ("multi", 1, 0, "Has what follows wait for EXEC."),
+    ("ping", -1, 0, "Answers PONG."),
+    ("quit", -1, 0, "Closes the connection."),
+    ("reset", 1, 0, "Makes the connection as new."),
+    ("select", 2, 0, "Chooses database 0, which is the only one."),
 ];
 
-fn all() -> impl Iterator<Item = Known> {
-    let plain = PLAIN.iter().map(|(name, arity, summary)| match *name {
-        "cl.throttle" => Known {
-            name: (*name).to_owned(),
-            arity: *arity,
-            key: 1,
-            summary: "Checks a limit that comes with the command, as redis-cell does.",
-        },
-        _ => Known { name: (*name).to_owned(), arity: *arity, key: 0, summary },
+static ALL: LazyLock<Vec<Known>> = LazyLock::new(|| {
+    let plain = PLAIN.into_iter().map(|(name, arity, key, summary)| Known {
+        name: name.to_owned(),
+        arity,
+        key,
+        summary,
     });
     let ours = Act::ALL.into_iter().map(|act| Known {
         name: format!("tg.{act}"),
-        arity: -3,
+        arity: -2,
         key: 2,
         summary: summary(act),
     });
-    plain.chain(ours)
-}
+    plain.chain(ours).collect()
+});
 
 fn summary(act: Act) -> &'static str {
     match act {
@@ -70,10 +69,11 @@ fn summary(act: Act) -> &'static str {
     }
 }
 
-/// Whether there is a command of this name.
-pub(super) fn is_known(name: &[u8]) -> bool {
-    let plain = PLAIN.iter().any(|(known, ..)| known.as_bytes().eq_ignore_ascii_case(name));
-    plain || super::act_of(name).is_some()
+/// Whether a command has as many words as it must; `None` if there is no such command.
+pub(super) fn fits(command: &Command<'_>) -> Option<bool> {
+    let known = find(command.word(0)?)?;
+    let words = i64::try_from(command.len()).unwrap_or(i64::MAX);
+    Some(if known.arity < 0 { words >= -known.arity } else { words == known.arity })
 }
 
 const KNOWN: [&str; 6] = ["COUNT", "DOCS", "GETKEYS", "HELP", "INFO", "LIST"];
@@ -81,16 +81,15 @@ const KNOWN: [&str; 6] = ["COUNT", "DOCS", "GETKEYS", "HELP", "INFO", "LIST"];
 /// `COMMAND [COUNT | DOCS [name …] | INFO [name …] | LIST | GETKEYS command …]`
 pub(super) fn answer(command: &Command<'_>, reply: &mut Reply<'_>) {
     let what = command.word(1).unwrap_or_default().to_ascii_uppercase();
-    let count = all().count();
     match (what.as_slice(), command.len()) {
         (_, 1) => {
-            reply.array(count);
-            all().for_each(|known| known.describe(reply));
+            reply.array(ALL.len());
+            ALL.iter().for_each(|known| known.describe(reply));
         }
-        (b"COUNT", 2) => reply.number(i64::try_from(count).unwrap_or(i64::MAX)),
+        (b"COUNT", 2) => reply.number(i64::try_from(ALL.len()).unwrap_or(i64::MAX)),
         (b"LIST", 2) => {
-            reply.array(count);
-            all().for_each(|known| reply.bulk(known.name.as_bytes()));
+            reply.array(ALL.len());
+            ALL.iter().for_each(|known| reply.bulk(known.name.as_bytes()));
         }
         (b"INFO", _) => {
             reply.array(command.len().saturating_sub(2));
@@ -108,14 +107,14 @@ pub(super) fn answer(command: &Command<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-fn find(name: &[u8]) -> Option<Known> {
-    all().find(|known| known.name.as_bytes().eq_ignore_ascii_case(name))
+fn find(name: &[u8]) -> Option<&'static Known> {
+    ALL.iter().find(|known| known.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// Those that were asked for, or all.
 fn docs(command: &Command<'_>, reply: &mut Reply<'_>) {
-    let found: Vec<Known> = match command.len() {
-        ..=2 => all().collect(),
+    let found: Vec<&Known> = match command.len() {
+        ..=2 => ALL.iter().collect(),
         _ => command.words_from(2).filter_map(find).collect(),
     };
     reply.map(found.len());

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::parse::{Broken, Command, Commands};
@@ -39,6 +40,14 @@ enum Event {
     Gone,
 }
 
+/// Why a connection does not go on.
+enum End {
+    /// What follows would be misread.
+    Broken(Broken),
+    /// Nobody reads what is sent.
+    Gone,
+}
+
 impl Connection {
     pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
         let visit = home.visit(number);
@@ -59,20 +68,30 @@ impl Connection {
             if self.out.is_empty() {
                 self.out = self.home.take_answers();
             }
+            let is_full = filled == buffer.bytes.len();
             let answered = self.answer(&mut buffer, filled).await;
             self.home.give_back(buffer);
-            if let Err(broken) = answered {
-                self.say_goodbye(broken);
+            match answered {
+                Ok(()) => {}
+                Err(End::Broken(broken)) => self.say_goodbye(broken),
+                Err(End::Gone) => return,
+            }
+            // Whoever never stops to send must not keep the server from stopping, nor others waiting.
+            self.session.leaving |= self.home.is_stopping();
+            if is_full {
+                yield_now().await;
             }
         }
     }
 
-    /// Waits for what comes next. Whoever does not read its answers is not waited for long.
+    /// Waits for what comes next: not long for whoever does not read its answers, or has sent only half
+    /// a command.
     async fn next(&mut self) -> Event {
         let patience = self.home.bounds().patience;
         loop {
-            // Nearly always all of it is sent at once, and nobody needs a timer.
-            if poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await.is_ready() {
+            // Nearly always all is sent at once and all commands are whole, and nobody needs a timer.
+            let sent = poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await.is_ready();
+            if sent && self.rest.is_empty() {
                 return poll_fn(|cx| self.poll(cx)).await;
             }
             let unsent = self.out.len();
@@ -105,8 +124,10 @@ impl Connection {
                 self.rest.clear();
                 Poll::Ready(Event::Came(buffer, filled))
             }
-            Poll::Ready(Ok(())) => self.leave(),
-            Poll::Ready(Err(_)) => Poll::Ready(Event::Gone),
+            Poll::Ready(ended) => {
+                self.home.give_back(buffer);
+                if ended.is_ok() { self.leave() } else { Poll::Ready(Event::Gone) }
+            }
             Poll::Pending => {
                 self.home.give_back(buffer);
                 if self.home.is_stopping() {
@@ -145,7 +166,7 @@ impl Connection {
     }
 
     /// Answers all commands that have arrived whole, and keeps the start of the next.
-    async fn answer(&mut self, buffer: &mut Buffer, filled: usize) -> Result<(), Broken> {
+    async fn answer(&mut self, buffer: &mut Buffer, filled: usize) -> Result<(), End> {
         let Buffer { bytes, commands } = buffer;
         let bytes = bytes.get_mut(..filled).unwrap_or_default();
         let mut start = 0;
@@ -153,55 +174,58 @@ impl Connection {
             let left = bytes.get_mut(start..).unwrap_or_default();
             let (taken, parsed) = commands.parse(left, self.home.bounds());
             let whole = commands.len();
-            self.answer_all(commands, left).await;
-            self.drain().await;
+            self.answer_all(commands, left).await?;
             start += taken;
-            parsed?;
-            if whole < self.home.bounds().pipeline || self.session.leaving {
+            if self.session.leaving {
+                return Ok(());
+            }
+            parsed.map_err(End::Broken)?;
+            if whole < self.home.bounds().pipeline {
                 break;
             }
+            yield_now().await;
         }
         self.rest = bytes.get(start..).unwrap_or_default().to_vec();
         Ok(())
     }
 
-    async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) {
-        let mut left = commands.iter(bytes);
-        while let Some(queue) = self.answer_until_exec(&mut left).await {
+    async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) -> Result<(), End> {
+        let mut left = commands.iter(bytes).peekable();
+        while left.peek().is_some() && !self.session.leaving {
+            let queue = self.answer_some(&mut left).await;
+            self.drain().await?;
+            let Some(queue) = queue else { continue };
             if self.session.is_answered() {
                 Reply::new(&mut self.out, self.session.version()).array(queue.len());
             }
             let mut queued = queue.iter().peekable();
-            while queued.peek().is_some() && !self.session.leaving {
+            while queued.peek().is_some() {
                 let some = self.home.bounds().pipeline;
-                self.answer_until_exec(&mut queued.by_ref().take(some)).await;
-                self.drain().await;
+                self.answer_some(&mut queued.by_ref().take(some)).await;
+                self.drain().await?;
+                yield_now().await;
             }
         }
+        Ok(())
     }
 
     /// If there is too much to be sent, waits until it is.
-    async fn drain(&mut self) {
-        if self.out.len() < self.home.bounds().unread_bytes {
-            return;
-        }
+    async fn drain(&mut self) -> Result<(), End> {
         let patience = self.home.bounds().patience;
-        loop {
+        while self.out.len() >= self.home.bounds().unread_bytes {
             let before = self.out.len();
             match timeout(patience, poll_fn(|cx| self.poll_send(cx))).await {
-                Ok(Ok(())) => return,
+                Ok(sent) => sent.map_err(|_| End::Gone)?,
                 Err(_) if self.out.len() < before => {}
-                Ok(Err(_)) | Err(_) => {
-                    self.out = Vec::new();
-                    self.session.leaving = true;
-                    return;
-                }
+                Err(_) => return Err(End::Gone),
             }
         }
+        Ok(())
     }
 
-    /// Answers commands up to the end of a transaction, whose commands are returned.
-    async fn answer_until_exec<'c>(
+    /// Answers commands: all of them, or up to where their answers are many, or up to the end of a
+    /// transaction, whose commands are returned.
+    async fn answer_some<'c>(
         &mut self,
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
@@ -209,7 +233,7 @@ impl Connection {
         let engine = home.engine();
         let mut reads: SmallVec<[(Read<'_>, bool); 1]> =
             SmallVec::with_capacity(commands.size_hint().0);
-        let mut exec = None;
+        let (mut exec, mut said_bytes) = (None, 0);
         for command in commands {
             let read = match session.queue(&command, home.bounds().transaction_bytes) {
                 Some(Ok(queue)) => {
@@ -219,8 +243,11 @@ impl Connection {
                 Some(Err(said)) => Read::Said(said),
                 None => read(&command, session, engine.policies(), home.rates()),
             };
+            if let Read::Said(said) = &read {
+                said_bytes += said.len();
+            }
             reads.push((read, session.is_answered()));
-            if session.leaving {
+            if session.leaving || said_bytes >= home.bounds().unread_bytes {
                 break;
             }
         }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::inline;
 use crate::bounds::RespBounds;
 
-/// The commands that have arrived whole. Made once for a connection, and filled again and again.
+/// The commands that have arrived whole. Made once, and filled again and again.
 #[derive(Debug, Default)]
 pub(crate) struct Commands {
     /// Where the words of all commands are in the buffer.
@@ -205,9 +205,10 @@ impl<'b> Command<'b> {
         self.words.len()
     }
 
-    /// How many bytes its words have, and as much again as it takes to keep them.
-    pub(crate) fn bytes(&self) -> usize {
-        self.words.iter().map(|word| word.len() + size_of::<Range<usize>>()).sum()
+    /// How many bytes it takes to keep it.
+    pub(crate) fn held(&self) -> usize {
+        let words = self.words.iter().map(|word| word.len() + size_of::<Range<usize>>());
+        words.sum::<usize>() + size_of::<usize>()
     }
 
     /// All words from this place on.

@@ -16,7 +16,7 @@ pub(crate) struct Session {
     pub(super) replies: Replies,
     /// What waits since `MULTI`.
     queue: Option<Box<Queue>>,
-    /// Whether it asked to be closed.
+    /// Whether it is closed once all answers are sent.
     pub(crate) leaving: bool,
 }
 
@@ -81,6 +81,7 @@ impl Session {
             }
             Queued::Now => return None,
             Queued::Wrong(Wrong::Unknown) => reply.error(&unknown(command)),
+            Queued::Wrong(Wrong::Arity) => reply.error(&wrong_arity(command)),
             Queued::Wrong(Wrong::Nested) => reply.error(b"ERR MULTI calls can not be nested"),
             Queued::Wrong(Wrong::Muted) => reply.error(b"ERR CLIENT REPLY is not for transactions"),
             Queued::Wrong(Wrong::TooMuch) => reply.error(b"ERR too many bytes in one transaction"),
@@ -118,7 +119,7 @@ impl Session {
                 *self = Session::new(self.id.unsigned_abs());
                 Reply::new(&mut out, self.version).simple("RESET");
             }
-            (name, _) if commands::is_known(name) => reply.error(&wrong_arity(command)),
+            _ if commands::fits(command).is_some() => reply.error(&wrong_arity(command)),
             _ => reply.error(&unknown(command)),
         }
         out

@@ -36,10 +36,10 @@ impl Rates {
         if let Some(limit) = known.get(&rate) {
             return Ok(Rc::clone(limit));
         }
+        let limit = Rc::new(parse(rate)?);
         if known.len() >= MOST_LIMITS {
             known.clear();
         }
-        let limit = Rc::new(parse(rate)?);
         known.insert(rate, Rc::clone(&limit));
         Ok(limit)
     }
@@ -78,10 +78,8 @@ pub(crate) fn read<'a>(command: &Command<'a>, rates: &Rates) -> Result<Ask<'a>, 
     };
     let ask = Ask::new(&POLICY, limit, key, act).map_err(|missing| missing.to_string())?;
     Ok(ask.cost(match act {
-        // Nothing is given back beyond full.
-        Act::Refund => quantity.unsigned_abs().min(MAX_COST),
-        // More than ever fits does not fit, however much more it is.
-        _ if most < MAX_COST => quantity.unsigned_abs().min(MAX_COST),
+        // Nothing is given back beyond full; and more than ever fits does not fit, however much more.
+        act if act == Act::Refund || most < MAX_COST => quantity.unsigned_abs().min(MAX_COST),
         _ => quantity.unsigned_abs(),
     }))
 }

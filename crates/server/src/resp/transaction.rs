@@ -9,6 +9,8 @@ use super::parse::{Command, Commands};
 pub(crate) struct Queue {
     bytes: Vec<u8>,
     commands: Commands,
+    /// How many bytes all of it takes.
+    held: usize,
     /// Whether something was wrong, so that none of it is done.
     spoiled: bool,
 }
@@ -29,6 +31,7 @@ pub(crate) enum Queued {
 
 pub(crate) enum Wrong {
     Unknown,
+    Arity,
     Nested,
     /// Answers to what waits cannot be left out: there is one list of them.
     Muted,
@@ -38,16 +41,20 @@ pub(crate) enum Wrong {
 impl Queue {
     /// Takes a command, unless more than so many bytes would wait.
     pub(crate) fn take(&mut self, command: &Command<'_>, most_bytes: usize) -> Queued {
-        let name = command.word(0).unwrap_or_default();
-        match name.to_ascii_uppercase().as_slice() {
-            b"EXEC" => Queued::Exec,
-            b"DISCARD" => Queued::Discard,
-            b"QUIT" | b"RESET" => Queued::Now,
-            b"MULTI" => Queued::Wrong(Wrong::Nested),
-            name if !commands::is_known(name) => self.spoil(Wrong::Unknown),
-            b"CLIENT" if is_reply(command) => self.spoil(Wrong::Muted),
-            _ if self.bytes.len() + command.bytes() > most_bytes => self.spoil(Wrong::TooMuch),
+        let name = command.word(0).unwrap_or_default().to_ascii_uppercase();
+        match (name.as_slice(), commands::fits(command)) {
+            (_, None) => self.spoil(Wrong::Unknown),
+            (_, Some(false)) => self.spoil(Wrong::Arity),
+            (b"EXEC", _) => Queued::Exec,
+            (b"DISCARD", _) => Queued::Discard,
+            (b"QUIT" | b"RESET", _) => Queued::Now,
+            (b"MULTI", _) => Queued::Wrong(Wrong::Nested),
+            (b"CLIENT", _) if is_reply(command) => self.spoil(Wrong::Muted),
+            // None of it will be done.
+            _ if self.spoiled => Queued::Waits,
+            _ if self.held + command.held() > most_bytes => self.spoil(Wrong::TooMuch),
             _ => {
+                self.held += command.held();
                 self.commands.push(command, &mut self.bytes);
                 Queued::Waits
             }
@@ -55,7 +62,7 @@ impl Queue {
     }
 
     fn spoil(&mut self, wrong: Wrong) -> Queued {
-        self.spoiled = true;
+        *self = Queue { spoiled: true, ..Queue::default() };
         Queued::Wrong(wrong)
     }
 

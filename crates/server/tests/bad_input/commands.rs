@@ -90,7 +90,7 @@ const BAD_NAMES: [&str; 4] = [
     "HELLO 3 SETNAME \"a b\"",
 ];
 
-const ANSWERED: [(&str, &str); 24] = [
+const ANSWERED: [(&str, &str); 25] = [
     ("SELECT 0", "+OK\r\n"),
     ("AUTH default a", "+OK\r\n"),
     ("CLIENT MAINT_NOTIFICATIONS ON", MAINT),
@@ -104,6 +104,7 @@ const ANSWERED: [(&str, &str); 24] = [
     ("CLIENT SETNAME a\r\nRESET\r\nCLIENT GETNAME", "+OK\r\n+RESET\r\n$-1\r\n"),
     ("CLIENT REPLY ON", "+OK\r\n"),
     ("CLIENT REPLY SKIP\r\nECHO a\r\nECHO b", "$1\r\nb\r\n"),
+    ("CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nECHO a\r\nECHO b", "$1\r\nb\r\n"),
     ("CLIENT REPLY SKIP\r\nNOPE\r\nECHO b", "$1\r\nb\r\n"),
     ("CLIENT REPLY OFF\r\nECHO a\r\nNOPE\r\nCLIENT REPLY ON\r\nECHO b", "+OK\r\n$1\r\nb\r\n"),
     ("CLIENT REPLY OFF\r\nECHO a\r\nRESET", "+RESET\r\n"),
@@ -170,7 +171,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(ANSWERED.map(|(line, reply)| Case::stays(format!("{line}\r\n"), reply)));
     cases.extend(hellos());
     cases.extend(unknown());
-    for quit in ["QUIT\r\n", "QUIT now\r\n", "quit\r\nPING\r\n"] {
+    for quit in ["QUIT\r\n", "QUIT now\r\n", "quit\r\nPING\r\n", "QUIT\r\n*x\r\n"] {
         cases.push(Case::closes(quit, "+OK\r\n"));
     }
     cases

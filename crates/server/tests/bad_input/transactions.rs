@@ -6,12 +6,15 @@ const UNKNOWN: &str = "-ERR unknown command 'NOPE', with args beginning with: \r
 const NESTED: &str = "-ERR MULTI calls can not be nested\r\n";
 const WITHOUT: &str = "-ERR EXEC without MULTI\r\n";
 const ABORTED: &str = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+const ARITY: &str = "-ERR wrong number of arguments for 'exec' command\r\n";
+const ARITY_DISCARD: &str = "-ERR wrong number of arguments for 'discard' command\r\n";
+const ARITY_THROTTLE: &str = "-ERR wrong number of arguments for 'cl.throttle' command\r\n";
 const MUTED: &str = "-ERR CLIENT REPLY is not for transactions\r\n";
 const OK: &str = "+OK\r\n";
 const QUEUED: &str = "+QUEUED\r\n";
 
 /// Lines, and what each of them is answered.
-const CASES: [(&str, &[&str]); 19] = [
+const CASES: [(&str, &[&str]); 22] = [
     ("EXEC", &[WITHOUT]),
     ("DISCARD", &["-ERR DISCARD without MULTI\r\n"]),
     ("MULTI a", &["-ERR wrong number of arguments for 'multi' command\r\n"]),
@@ -47,6 +50,12 @@ const CASES: [(&str, &[&str]); 19] = [
             "-ERR unknown policy 'nope': expected one of api, db, login\r\n",
             "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:1\r\n",
         ],
+    ),
+    ("MULTI\r\nPING\r\nEXEC a\r\nEXEC", &[OK, QUEUED, ARITY, ABORTED]),
+    ("MULTI\r\nPING\r\nDISCARD a\r\nEXEC", &[OK, QUEUED, ARITY_DISCARD, ABORTED]),
+    (
+        "MULTI\r\nTG.CHECK api t2\r\nCL.THROTTLE t2\r\nEXEC\r\nTG.PEEK api t2",
+        &[OK, QUEUED, ARITY_THROTTLE, ABORTED, "*5\r\n:1\r\n:5\r\n:5\r\n:0\r\n:0\r\n"],
     ),
     ("MULTI\r\nCLIENT REPLY OFF\r\nPING\r\nEXEC", &[OK, MUTED, QUEUED, ABORTED]),
     ("CLIENT REPLY SKIP\r\nMULTI\r\nPING\r\nEXEC", &[QUEUED, "*1\r\n+PONG\r\n"]),
