@@ -52,15 +52,21 @@ struct Judged<'g> {
 pub(crate) fn conclude(goals: &[Goal], rows: &[Row], json: bool) -> anyhow::Result<()> {
     if json {
         report::print_json(rows)?;
-        print(goals, rows, &mut anstream::stderr())?;
-    } else {
-        print(goals, rows, &mut anstream::stdout())?;
+    }
+    judge(goals, rows, json)
+}
+
+/// Whether the figures are what they must be: not among them, where programs read those.
+pub(crate) fn judge(goals: &[Goal], rows: &[Row], json: bool) -> anyhow::Result<()> {
+    match json {
+        true => print(goals, rows, &mut anstream::stderr())?,
+        false => print(goals, rows, &mut anstream::stdout())?,
     }
     Ok(())
 }
 
 /// Every goal, one a line.
-pub(crate) fn print(goals: &[Goal], rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+fn print(goals: &[Goal], rows: &[Row], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nmust be")?;
     for goal in goals {
         let measured = |row: &&Row| row.bench == goal.bench && row.system == goal.system;

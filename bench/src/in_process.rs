@@ -39,9 +39,5 @@ pub(crate) fn run(args: &InProcess) -> anyhow::Result<()> {
     }
     let mut goals = goals::all();
     goals.retain(|goal| args.wants(goal.bench));
-    match args.json {
-        true => judge::print(&goals, &rows, &mut anstream::stderr())?,
-        false => judge::print(&goals, &rows, &mut anstream::stdout())?,
-    }
-    Ok(())
+    judge::judge(&goals, &rows, args.json)
 }

@@ -4,6 +4,7 @@
 //! 2 could not run. A goal that was missed is a figure like any other.
 
 mod args;
+mod command;
 mod goals;
 mod in_process;
 mod keys;

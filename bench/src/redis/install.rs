@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context;
-
+use crate::command::succeed;
 use crate::redis::peers::Peer;
 
 /// Written when all is done: an installation that was broken off is not taken for one.
@@ -38,13 +37,5 @@ fn install_packages(peer: &Peer, folder: &Path) -> anyhow::Result<()> {
     fs::write(folder.join(peer.manifest.name), peer.manifest.text)?;
     succeed(&mut (peer.installer)(folder))?;
     fs::write(folder.join(DONE), peer.manifest.text)?;
-    Ok(())
-}
-
-fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot run {name}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{name}: {}", said.trim());
     Ok(())
 }

@@ -2,13 +2,15 @@
 
 use std::process::Command;
 
+use anyhow::Context;
+
+use crate::command::succeed;
 use crate::server::plan::{CONNECTIONS, Plan};
 use crate::server::process::cpu_seconds;
-use crate::server::systems::{Running, is_there};
+use crate::server::systems::Running;
 
 /// The requests that one second of the system's processor time is enough for, so many at a time.
 pub(crate) fn per_cpu_second(one: &Running, plan: &Plan, pipeline: u64) -> anyhow::Result<f64> {
-    anyhow::ensure!(is_there("redis-benchmark"), "apt-get install redis-tools");
     let requests = plan.requests(pipeline);
     let before = cpu_seconds(one.pid())?;
     send(one, plan, pipeline, requests)?;
@@ -24,9 +26,5 @@ fn send(one: &Running, plan: &Plan, pipeline: u64, requests: u64) -> anyhow::Res
         "KEY" => "key:__rand_int__",
         word => word,
     }));
-    let output = load.output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    // It warns that there is no CONFIG, where there is none.
-    anyhow::ensure!(output.status.success(), "redis-benchmark: {}", said.trim());
-    Ok(())
+    succeed(&mut load).context("redis-benchmark comes with apt-get install redis-tools")
 }

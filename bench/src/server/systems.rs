@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use crate::command::succeed;
+
 /// The version of the peer.
 const THROTTLECRAB: &str = "0.4.40";
 /// How long one may take to listen.
@@ -107,7 +109,8 @@ impl Drop for Running {
 }
 
 fn redis(port: u16) -> anyhow::Result<Command> {
-    anyhow::ensure!(is_there("redis-server"), "apt-get install redis-server");
+    succeed(Command::new("redis-server").arg("--version"))
+        .context("apt-get install redis-server")?;
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
     Ok(command)
@@ -144,14 +147,7 @@ fn install() -> anyhow::Result<PathBuf> {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["install", "--quiet", "--locked", "throttlecrab-server"]);
         cargo.args(["--version", THROTTLECRAB]);
-        let output = cargo.arg("--root").arg(&root).output()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        anyhow::ensure!(output.status.success(), "it needs protobuf-compiler: {}", said.trim());
+        succeed(cargo.arg("--root").arg(&root)).context("it needs protobuf-compiler")?;
     }
     Ok(program)
-}
-
-pub(crate) fn is_there(program: &str) -> bool {
-    let mut probe = Command::new(program);
-    probe.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }

@@ -28,8 +28,6 @@ pub(crate) struct Connection {
     rest: Vec<u8>,
     /// What is to be sent.
     out: Vec<u8>,
-    /// How much of it was sent.
-    sent: usize,
 }
 
 /// What happened on the wire.
@@ -58,7 +56,6 @@ impl Connection {
             home,
             rest: Vec::new(),
             out: Vec::new(),
-            sent: 0,
         }
     }
 
@@ -87,19 +84,34 @@ impl Connection {
     /// Waits for what comes next: not long for whoever does not read its answers, or has sent only half
     /// a command.
     async fn next(&mut self) -> Event {
-        let patience = self.home.bounds().patience;
         loop {
             // Nearly always all is sent at once and all commands are whole, and nobody needs a timer.
-            let sent = poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await.is_ready();
-            if sent && self.rest.is_empty() {
-                return poll_fn(|cx| self.poll(cx)).await;
+            match poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await {
+                Poll::Ready(Err(_)) => return Event::Gone,
+                Poll::Ready(Ok(())) if self.rest.is_empty() => {
+                    return poll_fn(|cx| self.poll(cx)).await;
+                }
+                _ => {}
             }
-            let unsent = self.out.len();
-            match timeout(patience, poll_fn(|cx| self.poll(cx))).await {
-                Ok(event) => return event,
-                Err(_) if self.out.len() < unsent => {}
-                Err(_) => return Event::Gone,
+            match self.patiently(Connection::poll).await {
+                Some(Poll::Ready(event)) => return event,
+                Some(Poll::Pending) => {}
+                None => return Event::Gone,
             }
+        }
+    }
+
+    /// Goes on with something for as long as a client may take. If it is not done by then, it may go on
+    /// as long again; but `None` if no answers were read meanwhile.
+    async fn patiently<T>(
+        &mut self,
+        mut step: impl FnMut(&mut Connection, &mut Context<'_>) -> Poll<T>,
+    ) -> Option<Poll<T>> {
+        let (patience, unsent) = (self.home.bounds().patience, self.out.len());
+        match timeout(patience, poll_fn(|cx| step(self, cx))).await {
+            Ok(done) => Some(Poll::Ready(done)),
+            Err(_) if self.out.len() < unsent => Some(Poll::Pending),
+            Err(_) => None,
         }
     }
 
@@ -146,19 +158,18 @@ impl Connection {
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(unsent @ [_, ..]) = self.out.get(self.sent..) {
+        let mut sent = 0;
+        while let Some(unsent @ [_, ..]) = self.out.get(sent..) {
             match Pin::new(&mut self.stream).poll_write(cx, unsent) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(sent)) => self.sent += sent,
+                Poll::Ready(Ok(more)) => sent += more,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
-                    self.out.drain(..self.sent);
-                    self.sent = 0;
+                    self.out.drain(..sent);
                     return Poll::Pending;
                 }
             }
         }
-        self.sent = 0;
         if self.out.capacity() > 0 {
             self.home.give_back_answers(std::mem::take(&mut self.out));
         }
@@ -211,16 +222,16 @@ impl Connection {
 
     /// If there is too much to be sent, waits until it is.
     async fn drain(&mut self) -> Result<(), End> {
-        let patience = self.home.bounds().patience;
-        while self.out.len() >= self.home.bounds().unread_bytes {
-            let before = self.out.len();
-            match timeout(patience, poll_fn(|cx| self.poll_send(cx))).await {
-                Ok(sent) => sent.map_err(|_| End::Gone)?,
-                Err(_) if self.out.len() < before => {}
-                Err(_) => return Err(End::Gone),
+        if self.out.len() < self.home.bounds().unread_bytes {
+            return Ok(());
+        }
+        loop {
+            match self.patiently(Connection::poll_send).await {
+                Some(Poll::Ready(Ok(()))) => return Ok(()),
+                Some(Poll::Pending) => {}
+                Some(Poll::Ready(Err(_))) | None => return Err(End::Gone),
             }
         }
-        Ok(())
     }
 
     /// Answers commands: all of them, or up to where their answers are many, or up to the end of a

@@ -4,7 +4,7 @@
 use super::mistakes::{unknown, wrong_arity};
 use super::parse::Command;
 use super::reply::{Reply, Version};
-use super::transaction::{Queue, Queued, Wrong};
+use super::transaction::{Queue, Queued};
 use super::{about, commands, hello};
 
 /// What is known of one connection.
@@ -80,11 +80,7 @@ impl Session {
                 reply.simple("OK");
             }
             Queued::Now => return None,
-            Queued::Wrong(Wrong::Unknown) => reply.error(&unknown(command)),
-            Queued::Wrong(Wrong::Arity) => reply.error(&wrong_arity(command)),
-            Queued::Wrong(Wrong::Nested) => reply.error(b"ERR MULTI calls can not be nested"),
-            Queued::Wrong(Wrong::Muted) => reply.error(b"ERR CLIENT REPLY is not for transactions"),
-            Queued::Wrong(Wrong::TooMuch) => reply.error(b"ERR too many bytes in one transaction"),
+            Queued::Wrong(why) => reply.error(&why),
         }
         Some(Err(out))
     }

@@ -18,10 +18,9 @@ pub(crate) fn read<'a>(
     policies: &'a Policies,
 ) -> Result<Ask<'a>, String> {
     let name = command.word(1).ok_or_else(|| usage(act))?;
-    let first = command.word(2);
     let policy = policies.get(name).ok_or_else(|| unknown_policy(name, policies))?;
     // The first word is the key, whatever it is called, where there must be one.
-    let given = usize::from(first.is_some() && needs_key(policy));
+    let given = usize::from(command.len() > 2 && needs_key(policy));
     let more = command.words_from(2 + given).take_while(|word| !is_option(word)).count();
     let keys: Vec<&[u8]> = command.words_from(2).take(given + more).collect();
     let keys = subjects::read(policy, &keys)?.ok_or_else(|| usage(act))?;

@@ -2,6 +2,7 @@
 //! every pipeline so.
 
 use super::commands;
+use super::mistakes::{unknown, wrong_arity};
 use super::parse::{Command, Commands};
 
 /// What was sent since `MULTI`.
@@ -25,17 +26,8 @@ pub(crate) enum Queued {
     Discard,
     /// It is not queued, but done at once: it ends the transaction in its own way.
     Now,
-    /// It cannot be done, and so neither can the others.
-    Wrong(Wrong),
-}
-
-pub(crate) enum Wrong {
-    Unknown,
-    Arity,
-    Nested,
-    /// Answers to what waits cannot be left out: there is one list of them.
-    Muted,
-    TooMuch,
+    /// It cannot be done, and this is why.
+    Wrong(Vec<u8>),
 }
 
 impl Queue {
@@ -43,16 +35,21 @@ impl Queue {
     pub(crate) fn take(&mut self, command: &Command<'_>, most_bytes: usize) -> Queued {
         let name = command.word(0).unwrap_or_default().to_ascii_uppercase();
         match (name.as_slice(), commands::fits(command)) {
-            (_, None) => self.spoil(Wrong::Unknown),
-            (_, Some(false)) => self.spoil(Wrong::Arity),
+            (_, None) => self.spoil(unknown(command)),
+            (_, Some(false)) => self.spoil(wrong_arity(command)),
             (b"EXEC", _) => Queued::Exec,
             (b"DISCARD", _) => Queued::Discard,
             (b"QUIT" | b"RESET", _) => Queued::Now,
-            (b"MULTI", _) => Queued::Wrong(Wrong::Nested),
-            (b"CLIENT", _) if is_reply(command) => self.spoil(Wrong::Muted),
+            (b"MULTI", _) => Queued::Wrong(b"ERR MULTI calls can not be nested".to_vec()),
+            // Answers to what waits cannot be left out: there is one list of them.
+            (b"CLIENT", _) if is_reply(command) => {
+                self.spoil(b"ERR CLIENT REPLY is not for transactions".to_vec())
+            }
             // None of it will be done.
             _ if self.spoiled => Queued::Waits,
-            _ if self.held + command.held() > most_bytes => self.spoil(Wrong::TooMuch),
+            _ if self.held + command.held() > most_bytes => {
+                self.spoil(b"ERR too many bytes in one transaction".to_vec())
+            }
             _ => {
                 self.held += command.held();
                 self.commands.push(command, &mut self.bytes);
@@ -61,7 +58,8 @@ impl Queue {
         }
     }
 
-    fn spoil(&mut self, wrong: Wrong) -> Queued {
+    /// One command cannot be done, and so neither can the others.
+    fn spoil(&mut self, wrong: Vec<u8>) -> Queued {
         *self = Queue { spoiled: true, ..Queue::default() };
         Queued::Wrong(wrong)
     }
