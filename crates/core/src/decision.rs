@@ -23,6 +23,8 @@ pub struct Decision {
     /// Which limit of the policy these are the numbers of, counted from 0: the one that makes the
     /// caller wait longest if denied, else the one with the least remaining.
     pub bound_by: usize,
+    /// The shortest wait after which that limit alone cannot be told from one never used.
+    pub bound_reset_after: Span,
 }
 
 /// What one limit says; a policy's decision is folded from these.
@@ -64,6 +66,7 @@ impl Decision {
             retry_after: answer.retry_after,
             reset_after: answer.reset_after,
             bound_by: 0,
+            bound_reset_after: answer.reset_after,
         }
     }
 }
@@ -115,6 +118,7 @@ impl Verdict {
             retry_after: (self.wait != u64::MAX).then_some(Span::from_micros(self.wait)),
             reset_after: self.reset_after,
             bound_by,
+            bound_reset_after: bound.reset_after,
         }
     }
 }

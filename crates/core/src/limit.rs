@@ -16,6 +16,7 @@ pub use period::{Period, Unit};
 pub use spec::{Algorithm, Edge, Rate, Spec, Zone};
 
 use std::fmt;
+use std::mem::discriminant;
 use std::str::FromStr;
 
 use crate::decimal::Decimal;
@@ -166,6 +167,13 @@ impl Limit {
     #[must_use]
     pub fn per(&self) -> Option<&Name> {
         self.per.as_ref()
+    }
+
+    /// Whether what was counted for another limit counts for this one, if it takes its place in a
+    /// policy: they go by the same rule and count the same kind of subject, whatever their numbers.
+    #[must_use]
+    pub fn continues(&self, other: &Limit) -> bool {
+        discriminant(self.rule()) == discriminant(other.rule()) && self.per() == other.per()
     }
 
     pub(crate) fn rule(&self) -> &Rule {

@@ -108,6 +108,9 @@ pub struct Name {
 }
 
 impl Name {
+    /// The policy of a check that names none.
+    pub const DEFAULT: &'static str = "default";
+
     /// The name that stands for everyone in `per all`.
     pub(crate) const ALL: &'static str = "all";
 
@@ -154,7 +157,7 @@ fn digest(text: &str) -> u64 {
 impl Default for Name {
     /// The policy of a check that names none.
     fn default() -> Name {
-        Name::of("default")
+        Name::of(Name::DEFAULT)
     }
 }
 

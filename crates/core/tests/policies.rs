@@ -54,7 +54,12 @@ fn the_tightest_limit_binds() {
     let key = Asker::new();
     let allowed = key.ask(&limits, Act::Check, 1, NOON);
     assert_eq!((allowed.bound_by, allowed.limit, allowed.remaining), (1, Some(3), Some(2)));
-    assert_eq!(allowed.reset_after, seconds(60));
+    assert_eq!((allowed.reset_after, allowed.bound_reset_after), (seconds(60), seconds(60)));
+    // Until the other resets, which is the slower one, does not matter to whoever is bound by this.
+    let other = [limit("gcra 1/s burst 5"), limit("fixed-window 1000/day")];
+    let allowed = Asker::new().ask(&other, Act::Check, 1, NOON);
+    assert_eq!((allowed.bound_by, allowed.bound_reset_after), (0, seconds(1)));
+    assert!(allowed.reset_after > seconds(1));
 
     key.ask(&limits, Act::Check, 2, NOON);
     let denied = key.ask(&limits, Act::Check, 1, NOON);

@@ -52,6 +52,7 @@
 #![warn(clippy::indexing_slicing)]
 
 mod clock;
+mod enforce;
 mod error;
 mod lease;
 mod limiter;
@@ -63,6 +64,7 @@ mod request;
 mod wait;
 
 pub use clock::Clock;
+pub use enforce::{Enforce, NotEnforce, Share};
 pub use error::Error;
 pub use lease::{Lease, Leased};
 pub use limiter::Limiter;

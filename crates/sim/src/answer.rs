@@ -70,23 +70,30 @@ impl Answer<'_> {
     }
 
     fn write_decision(&self, json: &mut String) {
-        let Decision { allowed, limit, remaining, retry_after, reset_after, .. } = self.decision;
-        json.push_str(if allowed { ",\"allowed\":true" } else { ",\"allowed\":false" });
-        json.push_str(",\"limit\":");
-        push_number(json, limit);
-        json.push_str(",\"remaining\":");
-        push_number(json, remaining);
-        json.push_str(",\"retry_after_ms\":");
-        match retry_after {
-            Some(wait) => Millis::from(wait).push_to(json),
-            None => json.push_str("null"),
-        }
-        json.push_str(",\"reset_after_ms\":");
-        Millis::from(reset_after).push_to(json);
+        json.push(',');
+        push_decision(json, &self.decision);
         json.push_str(",\"bound_by\":");
         json.push_str(self.bound_by.map_or("null", |limit| &limit.json));
         json.push('}');
     }
+}
+
+/// Appends the members of a JSON object that say what was decided, from `allowed` to `reset_after_ms`:
+/// the same for whoever is told.
+pub fn push_decision(json: &mut String, decision: &Decision) {
+    let Decision { allowed, limit, remaining, retry_after, reset_after, .. } = *decision;
+    json.push_str(if allowed { "\"allowed\":true" } else { "\"allowed\":false" });
+    json.push_str(",\"limit\":");
+    push_number(json, limit);
+    json.push_str(",\"remaining\":");
+    push_number(json, remaining);
+    json.push_str(",\"retry_after_ms\":");
+    match retry_after {
+        Some(wait) => Millis::from(wait).push_to(json),
+        None => json.push_str("null"),
+    }
+    json.push_str(",\"reset_after_ms\":");
+    Millis::from(reset_after).push_to(json);
 }
 
 fn write_keys(json: &mut String, keys: &[(Cow<'_, str>, Cow<'_, str>)]) {

@@ -29,7 +29,7 @@ mod throughput;
 mod timeline;
 mod trace;
 
-pub use answer::Answer;
+pub use answer::{Answer, push_decision};
 pub use explain::Explanation;
 pub use lines::{Line, Lines, MAX_LINE_BYTES};
 pub use millis::Millis;

@@ -260,6 +260,7 @@ fn turned_away(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError>
     outcome.decision.remaining = Some(0);
     outcome.decision.retry_after = Some(WAIT_WHEN_FULL);
     outcome.decision.reset_after = WAIT_WHEN_FULL;
+    outcome.decision.bound_reset_after = WAIT_WHEN_FULL;
     Ok(outcome)
 }
 
