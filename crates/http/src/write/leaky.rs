@@ -1,0 +1,49 @@
+//! A leaking bucket as Sharkey tells it: decimal seconds.
+
+use tollgate_core::Span;
+
+use crate::fields::Fields;
+use crate::structured::push_number;
+use crate::told::Told;
+
+pub(crate) fn leaky(told: &Told<'_>, fields: &mut Fields<'_>) {
+    let Some(bound) = told.bound() else { return };
+    // A great cost can be denied though something is left; clients stop at zero.
+    let remaining = if told.is_denied() { 0 } else { bound.remaining };
+    fields.number("x-ratelimit-remaining", remaining);
+    fields.built("x-ratelimit-clear", |out| push_decimal(out, told.clear()));
+    if let Some(wait) = told.retry() {
+        fields.built("x-ratelimit-reset", |out| push_decimal(out, wait));
+    }
+}
+
+/// Seconds with three decimals, rounded up.
+fn push_decimal(out: &mut String, span: Span) {
+    let millis = span.as_micros().div_ceil(1_000);
+    push_number(out, millis / 1_000);
+    out.push('.');
+    for digit in [millis / 100 % 10, millis / 10 % 10, millis % 10] {
+        push_number(out, digit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_round_up() {
+        for (micros, said) in [
+            (0, "0.000"),
+            (1, "0.001"),
+            (1_000, "0.001"),
+            (1_500_000, "1.500"),
+            (59_999_001, "60.000"),
+            (61_020_000, "61.020"),
+        ] {
+            let mut out = String::new();
+            push_decimal(&mut out, Span::from_micros(micros));
+            assert_eq!(out, said);
+        }
+    }
+}
