@@ -2,13 +2,16 @@
 
 use std::rc::Rc;
 
-use tollgate_core::{Act, Id, Item, Key, Limit, Name, NoKey, Op, Policy};
+use tollgate::Enforce;
+use tollgate_core::{Act, Decimal, Id, Item, Key, Limit, Name, NoKey, Op, Policy};
+
+use crate::regime::Regime;
 
 /// The limits of one operation.
 #[derive(Debug)]
-pub(crate) enum Limits<'a> {
+enum Limits<'a> {
     /// Those of a policy, as they are.
-    Of(&'a Policy),
+    Of(&'a [Limit]),
     /// Those of a policy for someone who is held to more or less.
     Scaled(Box<[Limit]>),
     /// One that came with the operation.
@@ -20,14 +23,25 @@ pub(crate) enum Limits<'a> {
 pub(crate) enum Keys<'a> {
     /// The nameless key.
     One(Key<'a>),
-    /// A key for each kind of subject.
+    /// A key for each kind of subject; that of the nameless one is called "".
     Named(Box<[(&'a str, Key<'a>)]>),
+}
+
+/// What an operation may say beside whose it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options<'a> {
+    /// One, if not said.
+    pub(crate) cost: Option<u64>,
+    pub(crate) factor: Option<Decimal>,
+    pub(crate) id: Option<Id<'a>>,
 }
 
 /// One operation, with all that it needs.
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
     policy: &'a Name,
+    /// What is known of the policy, if it has any but a name.
+    regime: Option<&'a Regime>,
     limits: Limits<'a>,
     keys: Keys<'a>,
     act: Act,
@@ -38,7 +52,7 @@ pub(crate) struct Ask<'a> {
 impl Limits<'_> {
     fn as_slice(&self) -> &[Limit] {
         match self {
-            Limits::Of(policy) => policy.limits(),
+            Limits::Of(limits) => limits,
             Limits::Scaled(limits) => limits,
             Limits::Travelling(limit) => std::slice::from_ref(limit),
         }
@@ -46,7 +60,7 @@ impl Limits<'_> {
 }
 
 impl<'a> Keys<'a> {
-    fn of(&self, kind: Option<&str>) -> Option<Key<'a>> {
+    pub(crate) fn of(&self, kind: Option<&str>) -> Option<Key<'a>> {
         match (self, kind) {
             (Keys::One(key), None) => Some(*key),
             (Keys::One(_), Some(_)) => None,
@@ -56,37 +70,88 @@ impl<'a> Keys<'a> {
             }
         }
     }
+
+    /// All of them in one, for choosing among clients.
+    fn together(&self) -> Vec<u8> {
+        match self {
+            Keys::One(key) => key.as_bytes().to_vec(),
+            Keys::Named(keys) => keys.iter().flat_map(|(_, key)| key.as_bytes()).copied().collect(),
+        }
+    }
 }
 
 impl<'a> Ask<'a> {
-    /// An operation of these limits.
+    /// An operation of a policy.
     ///
     /// # Errors
-    /// If one of them counts a subject for which there is no key.
+    /// What is wrong with it, in words.
     pub(crate) fn new(
-        policy: &'a Name,
-        limits: Limits<'a>,
+        regime: &'a Regime,
         keys: Keys<'a>,
         act: Act,
-    ) -> Result<Ask<'a>, NoKey> {
-        for limit in limits.as_slice() {
-            limit.item(|kind| keys.of(kind))?;
+        options: Options<'a>,
+    ) -> Result<Ask<'a>, String> {
+        if act.needs_id() && options.id.is_none() {
+            return Err(format!("{act} needs an id"));
         }
-        Ok(Ask { policy, limits, keys, act, cost: 1, id: None })
+        let limits = match regime.scaled(&keys, options.factor).map_err(|e| e.to_string())? {
+            _ if regime.enforce() == Enforce::Off => Limits::Of(&[]),
+            None => Limits::Of(regime.policy().limits()),
+            Some(scaled) => Limits::Scaled(scaled),
+        };
+        require_keys(regime.policy().limits(), &keys).map_err(|missing| missing.to_string())?;
+        let (policy, regime) = (regime.name(), Some(regime));
+        let cost = options.cost.unwrap_or(1);
+        Ok(Ask { policy, regime, limits, keys, act, cost, id: options.id })
     }
 
-    pub(crate) fn cost(self, cost: u64) -> Ask<'a> {
-        Ask { cost, ..self }
+    /// An operation of a limit that came with it, under the nameless key.
+    pub(crate) fn travelling(
+        policy: &'a Name,
+        limit: Rc<Limit>,
+        key: Key<'a>,
+        act: Act,
+        cost: u64,
+    ) -> Ask<'a> {
+        let (limits, keys) = (Limits::Travelling(limit), Keys::One(key));
+        Ask { policy, regime: None, limits, keys, act, cost, id: None }
     }
 
-    pub(crate) fn id(self, id: Option<Id<'a>>) -> Ask<'a> {
-        Ask { id, ..self }
+    pub(crate) fn act(&self) -> Act {
+        self.act
+    }
+
+    pub(crate) fn regime(&self) -> Option<&'a Regime> {
+        self.regime
+    }
+
+    pub(crate) fn key(&self) -> Option<Key<'a>> {
+        self.keys.of(None)
+    }
+
+    /// Whether whoever is denied is to be turned away.
+    pub(crate) fn is_enforced(&self) -> bool {
+        match self.regime.map_or(Enforce::On, Regime::enforce) {
+            some @ Enforce::Share(_) => some.holds_for(&self.keys.together()),
+            // Whoever it is.
+            other => other.holds_for(b""),
+        }
+    }
+
+    /// The same operation of the limits that run beside.
+    pub(crate) fn candidate(&self) -> Option<Beside<'_, 'a>> {
+        let policy = self.regime?.candidate()?;
+        Some(Beside { policy, ask: self })
     }
 
     /// Each limit with whom it counts.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        self.items_of(self.limits.as_slice())
+    }
+
+    fn items_of<'o>(&'o self, limits: &'o [Limit]) -> impl Iterator<Item = Item<'o>> {
         // That every subject has a key was seen when it was made.
-        self.limits.as_slice().iter().filter_map(|limit| limit.item(|kind| self.keys.of(kind)).ok())
+        limits.iter().filter_map(|limit| limit.item(|kind| self.keys.of(kind)).ok())
     }
 
     /// How many limits there are.
@@ -98,4 +163,30 @@ impl<'a> Ask<'a> {
     pub(crate) fn op<'o>(&'o self, items: &'o [Item<'o>]) -> Op<'o> {
         Op { policy: self.policy, items, act: self.act, cost: self.cost, id: self.id }
     }
+}
+
+/// An operation of the limits that run beside those that are asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beside<'o, 'a> {
+    policy: &'a Policy,
+    ask: &'o Ask<'a>,
+}
+
+impl<'o, 'a: 'o> Beside<'o, 'a> {
+    pub(crate) fn items(self) -> impl Iterator<Item = Item<'o>> {
+        self.ask.items_of(self.policy.limits())
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.policy.limits().len()
+    }
+
+    pub(crate) fn op(self, items: &'o [Item<'o>]) -> Op<'o> {
+        Op { policy: self.policy.name(), ..self.ask.op(items) }
+    }
+}
+
+/// Sees to it that whoever is counted is known.
+fn require_keys(limits: &[Limit], keys: &Keys<'_>) -> Result<(), NoKey> {
+    limits.iter().try_for_each(|limit| limit.item(|kind| keys.of(kind)).map(drop))
 }

@@ -2,6 +2,13 @@
 
 use std::time::Duration;
 
+/// The bounds of each protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bounds {
+    pub(crate) resp: RespBounds,
+    pub(crate) http: HttpBounds,
+}
+
 /// The bounds on one connection of the Redis protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,6 +29,66 @@ pub struct RespBounds {
     pub patience: Duration,
     /// How many connections there may be at once.
     pub connections: usize,
+}
+
+/// The bounds on one connection of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpBounds {
+    /// How many header fields a request may have.
+    pub headers: usize,
+    /// How many bytes its head may have: the request line and all header fields.
+    pub head_bytes: usize,
+    /// How many bytes its body may have.
+    pub body_bytes: usize,
+    /// How many checks a batch may have.
+    pub batch: usize,
+    /// How many requests are decided in one call, before anyone else has a turn.
+    pub pipeline: usize,
+    /// How many bytes of answers may wait to be read before no more requests are taken.
+    pub unread_bytes: usize,
+    /// How many requests may be under way at once on one connection of HTTP/2.
+    pub streams: u32,
+    /// How long a client may leave its answers unread, or a request unfinished, before it is left.
+    pub patience: Duration,
+    /// How long a connection may be quiet between requests. It is left after twice this at most.
+    pub idle: Duration,
+    /// How many connections there may be at once.
+    pub connections: usize,
+}
+
+impl HttpBounds {
+    /// The same, but enough for something to happen at all.
+    pub(crate) fn at_least_one(self) -> HttpBounds {
+        HttpBounds {
+            headers: self.headers.clamp(1, MOST_HEADERS),
+            head_bytes: self.head_bytes.max(1),
+            batch: self.batch.max(1),
+            pipeline: self.pipeline.max(1),
+            streams: self.streams.max(1),
+            ..self
+        }
+    }
+}
+
+/// More header fields than this are never read.
+pub(crate) const MOST_HEADERS: usize = 128;
+
+impl Default for HttpBounds {
+    fn default() -> HttpBounds {
+        HttpBounds {
+            headers: 100,
+            head_bytes: 16 * 1024,
+            body_bytes: 64 * 1024,
+            batch: 1_000,
+            pipeline: 256,
+            unread_bytes: 1024 * 1024,
+            streams: 128,
+            patience: Duration::from_secs(5),
+            idle: Duration::from_secs(60),
+            connections: 10_000,
+        }
+    }
 }
 
 impl RespBounds {

@@ -1,12 +1,19 @@
 //! What stands behind every protocol: the policies by their names, and the store that counts.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
+use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
-use tollgate_core::{Answered, Decision, Item, Op, Policy, Store, StoreError};
+use tollgate::{Clock, Fill, MemoryStore};
+use tollgate_core::{Act, Answered, Decision, Item, Op, Span, Store, StoreError, Time};
 
-use crate::ask::Ask;
+use crate::ask::{Ask, Beside};
+use crate::config::PolicyConfig;
+use crate::metrics::{Counts, Latency, Outcome, Reloads};
+use crate::policies::Policies;
 
 /// What one operation was answered.
 pub(crate) type Answer = Result<Decision, StoreError>;
@@ -14,43 +21,103 @@ pub(crate) type Answer = Result<Decision, StoreError>;
 /// One is by far the most common number of operations that come together.
 pub(crate) type Answers = SmallVec<[Answer; 1]>;
 
-/// All policies, by name.
+/// Where states are kept.
+pub(crate) struct Shelf {
+    store: Arc<dyn Store>,
+    /// The same, if it is in memory.
+    memory: Option<Arc<MemoryStore>>,
+    clock: Clock,
+}
+
+impl Shelf {
+    pub(crate) fn memory(store: Arc<MemoryStore>) -> Shelf {
+        let clock = store.clock().clone();
+        Shelf { store: Arc::<MemoryStore>::clone(&store), memory: Some(store), clock }
+    }
+
+    pub(crate) fn far(store: Arc<dyn Store>) -> Shelf {
+        Shelf { store, memory: None, clock: Clock::system() }
+    }
+}
+
+/// How many connections there are.
 #[derive(Debug, Default)]
-pub(crate) struct Policies(BTreeMap<Box<str>, Policy>);
+pub(crate) struct Open {
+    pub(crate) resp: AtomicUsize,
+    pub(crate) http: AtomicUsize,
+}
 
-impl Policies {
-    pub(crate) fn new(policies: impl IntoIterator<Item = Policy>) -> Policies {
-        let named = |policy: Policy| (policy.name().as_str().into(), policy);
-        Policies(policies.into_iter().map(named).collect())
+impl Open {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        let protocols = [("resp", &self.resp), ("http", &self.http)];
+        protocols.into_iter().map(|(name, open)| (name, open.load(Ordering::Relaxed)))
     }
+}
 
-    pub(crate) fn get(&self, name: &[u8]) -> Option<&Policy> {
-        self.0.get(std::str::from_utf8(name).ok()?)
-    }
-
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(AsRef::as_ref)
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("loops", &self.loops).finish_non_exhaustive()
     }
 }
 
 /// Answers operations, whatever protocol they came by.
 pub(crate) struct Engine {
-    store: Arc<dyn Store>,
-    policies: Policies,
+    shelf: Shelf,
+    /// Whether the store could be reached when it was last asked.
+    is_up: AtomicBool,
+    policies: ArcSwap<Policies>,
+    loops: usize,
+    /// What became of operations that brought their limits along.
+    pub(crate) travelling: Counts,
+    pub(crate) latency: Latency,
+    pub(crate) reloads: Reloads,
+    pub(crate) open: Open,
 }
 
 impl Engine {
-    pub(crate) fn new(store: Arc<dyn Store>, policies: Policies) -> Engine {
-        Engine { store, policies }
+    pub(crate) fn new(shelf: Shelf, policies: Vec<PolicyConfig>, loops: usize) -> Engine {
+        let policies = Policies::new(policies, &Policies::default(), loops);
+        Engine {
+            shelf,
+            is_up: AtomicBool::new(true),
+            policies: ArcSwap::from_pointee(policies),
+            loops,
+            travelling: Counts::new(loops),
+            latency: Latency::new(loops),
+            reloads: Reloads::default(),
+            open: Open::default(),
+        }
     }
 
-    pub(crate) fn policies(&self) -> &Policies {
-        &self.policies
+    /// The policies as they are now, and stay for whoever has asked.
+    pub(crate) fn policies(&self) -> Guard<Arc<Policies>> {
+        self.policies.load()
     }
 
-    /// Answers operations, in their order and in one call of the store.
+    /// What time it is where states are kept, or here.
+    pub(crate) fn now(&self) -> Time {
+        self.shelf.clock.now()
+    }
+
+    /// How full the memory is, if that is where states are kept.
+    pub(crate) fn fill(&self) -> Option<Fill> {
+        self.shelf.memory.as_ref().map(|memory| memory.fill())
+    }
+
+    pub(crate) fn is_store_up(&self) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+    }
+
+    /// Puts other policies in the place of all there are, at once.
+    pub(crate) fn set_policies(&self, policies: Vec<PolicyConfig>) {
+        let policies = Policies::new(policies, &self.policies.load(), self.loops);
+        self.policies.store(Arc::new(policies));
+    }
+
+    /// Answers operations for one of the loops, in their order and in one call of the store.
     pub(crate) async fn answer<'o, 'a: 'o>(
         &self,
+        place: usize,
         asks: impl Iterator<Item = &'o Ask<'a>> + Clone,
     ) -> Answers {
         let (asked, limits) =
@@ -58,19 +125,101 @@ impl Engine {
         if asked == 0 {
             return Answers::new();
         }
+        // Candidates come after all that is asked, so that they can be cut off.
+        let candidates = asks.clone().filter_map(Ask::candidate);
         let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(limits);
         items.extend(asks.clone().flat_map(Ask::items));
+        items.extend(candidates.clone().flat_map(Beside::items));
         let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(asked);
         let mut left = items.as_slice();
-        for ask in asks {
-            let (own, others) = left.split_at_checked(ask.len()).unwrap_or_default();
-            ops.push(ask.op(own));
+        let mut take = |count| {
+            let (own, others) = left.split_at_checked(count).unwrap_or_default();
             left = others;
+            own
+        };
+        ops.extend(asks.clone().map(|ask| ask.op(take(ask.len()))));
+        ops.extend(candidates.map(|candidate| candidate.op(take(candidate.len()))));
+        let mut said = self.apply(place, &ops).await;
+        self.compare(place, asks.clone(), &said, asked);
+        said.truncate(asked);
+        for (ask, answer) in asks.zip(&mut said) {
+            self.settle(place, ask, answer);
         }
+        said
+    }
+
+    async fn apply(&self, place: usize, ops: &[Op<'_>]) -> Answers {
         let mut out: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
-        if let Answered::Later(later) = self.store.apply(&ops, None, &mut out) {
+        let begin = Instant::now();
+        if let Answered::Later(later) = self.shelf.store.apply(ops, None, &mut out) {
             later.await;
         }
+        self.latency.add(place, begin.elapsed());
+        let is_up = !out.iter().any(|said| said.as_ref().is_err_and(StoreError::is_unavailable));
+        if self.is_up.load(Ordering::Relaxed) != is_up {
+            self.is_up.store(is_up, Ordering::Relaxed);
+            report(is_up);
+        }
         out
+    }
+
+    /// Counts where candidates say otherwise.
+    fn compare<'o, 'a: 'o>(
+        &self,
+        place: usize,
+        asks: impl Iterator<Item = &'o Ask<'a>>,
+        said: &[Answer],
+        asked: usize,
+    ) {
+        let (own, beside) = said.split_at_checked(asked).unwrap_or_default();
+        let pairs = asks.zip(own).filter(|(ask, _)| ask.candidate().is_some());
+        for ((ask, own), beside) in pairs.zip(beside) {
+            let (Ok(own), Ok(beside)) = (own, beside) else { continue };
+            match (own.allowed, beside.allowed) {
+                (true, false) => self.counts(ask).add(place, Outcome::Stricter),
+                (false, true) => self.counts(ask).add(place, Outcome::Looser),
+                _ => {}
+            }
+        }
+    }
+
+    /// What the limits said becomes what is answered, and is counted.
+    #[inline]
+    fn settle(&self, place: usize, ask: &Ask<'_>, answer: &mut Answer) {
+        let outcome = match answer {
+            Err(_) => Outcome::Failed,
+            Ok(_) if !matches!(ask.act(), Act::Check | Act::Reserve) => return spare(ask, answer),
+            Ok(decision) if decision.allowed => Outcome::Allowed,
+            Ok(_) if ask.is_enforced() => Outcome::Denied,
+            Ok(_) => Outcome::Spared,
+        };
+        if outcome == Outcome::Spared {
+            spare(ask, answer);
+        }
+        self.counts(ask).add(place, outcome);
+    }
+
+    fn counts<'c>(&'c self, ask: &'c Ask<'_>) -> &'c Counts {
+        ask.regime().map_or(&self.travelling, |regime| regime.counts().as_ref())
+    }
+}
+
+#[cold]
+fn report(is_up: bool) {
+    match is_up {
+        true => tracing::info!("the store answers again"),
+        false => tracing::error!("the store does not answer"),
+    }
+}
+
+/// Whoever is not to be turned away may pass, and has nothing to wait for.
+#[cold]
+fn spare(ask: &Ask<'_>, answer: &mut Answer) {
+    if let Ok(decision) = answer
+        && !decision.allowed
+        && !ask.is_enforced()
+    {
+        decision.allowed = true;
+        decision.retry_after = Some(Span::ZERO);
     }
 }

@@ -13,3 +13,16 @@ pub(crate) fn in_words(error: &(dyn Error + 'static)) -> String {
     }
     words
 }
+
+/// How many bytes of what was sent an error tells.
+pub(crate) const MOST_TOLD: usize = 128;
+
+/// As much of a word as is told.
+pub(crate) fn cut(word: &[u8]) -> &[u8] {
+    word.get(..MOST_TOLD).unwrap_or(word)
+}
+
+/// The same as text.
+pub(crate) fn told(word: &[u8]) -> String {
+    String::from_utf8_lossy(cut(word)).into_owned()
+}

@@ -5,95 +5,122 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use foldhash::fast::RandomState;
 
-use crate::bounds::RespBounds;
+use crate::bounds::Bounds;
 use crate::engine::Engine;
+use crate::pool::Pool;
 use crate::resp::{Commands, Rates};
 
 /// What the connections of one thread share.
 pub(crate) struct Loop {
+    /// Which of the threads it is.
+    place: usize,
     engine: Arc<Engine>,
-    bounds: RespBounds,
-    rates: Rates,
-    /// Lent to whoever reads.
-    buffers: RefCell<Vec<Buffer>>,
-    /// Room for answers, lent likewise.
-    answers: RefCell<Vec<Vec<u8>>>,
+    bounds: Bounds,
+    pub(crate) resp: Room,
+    pub(crate) http: Room,
+    pub(crate) rates: Rates,
+    pub(crate) commands: Pool<Commands>,
+    /// Room for answers, lent to whoever has some.
+    answers: Pool<Vec<u8>>,
+    date: RefCell<Date>,
     visitors: RefCell<HashMap<u64, Waker, RandomState>>,
     stopping: Cell<bool>,
 }
 
-/// What is read into. A connection has one only while it is answered, so that those that are quiet
-/// cost nothing.
-#[derive(Debug)]
-pub(crate) struct Buffer {
-    pub(crate) bytes: Box<[u8]>,
-    pub(crate) commands: Commands,
+/// What the connections of one protocol share: buffers to read into. A connection has one only while
+/// it is answered, so that those that are quiet cost nothing.
+pub(crate) struct Room {
+    buffers: Pool<Box<[u8]>>,
+    buffer_bytes: usize,
+    /// How many bytes of answers may wait to be read.
+    pub(crate) unread_bytes: usize,
+    /// How long a client may leave them unread, or what it says unfinished.
+    pub(crate) patience: Duration,
+    /// How long it may say nothing, if that is bounded.
+    pub(crate) idle: Option<Duration>,
 }
 
-/// How many buffers are kept for those to come: one is enough where the store answers at once.
-const KEPT_BUFFERS: usize = 64;
 /// Room for more answers than this is not kept.
 const MOST_KEPT_BYTES: usize = 256 * 1024;
 
-impl Loop {
-    pub(crate) fn new(engine: Arc<Engine>, bounds: RespBounds) -> Rc<Loop> {
-        Rc::new(Loop {
-            engine,
-            bounds,
-            rates: Rates::default(),
-            buffers: RefCell::default(),
-            answers: RefCell::default(),
-            visitors: RefCell::default(),
-            stopping: Cell::new(false),
-        })
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    pub(crate) fn bounds(&self) -> &RespBounds {
-        &self.bounds
-    }
-
-    pub(crate) fn rates(&self) -> &Rates {
-        &self.rates
-    }
-
+impl Room {
     /// A buffer that begins with this.
-    pub(crate) fn take_buffer(&self, start: &[u8]) -> Buffer {
-        let free = self.buffers.borrow_mut().pop();
-        let mut buffer = free.unwrap_or_else(|| Buffer {
-            bytes: vec![0; self.bounds.command_bytes].into_boxed_slice(),
-            commands: Commands::default(),
-        });
-        if let Some(place) = buffer.bytes.get_mut(..start.len()) {
+    pub(crate) fn take_buffer(&self, start: &[u8]) -> Box<[u8]> {
+        let free = self.buffers.take();
+        let mut buffer = free.unwrap_or_else(|| vec![0; self.buffer_bytes].into_boxed_slice());
+        if let Some(place) = buffer.get_mut(..start.len()) {
             place.copy_from_slice(start);
         }
         buffer
     }
 
-    pub(crate) fn give_back(&self, buffer: Buffer) {
-        let mut buffers = self.buffers.borrow_mut();
-        if buffers.len() < KEPT_BUFFERS {
-            buffers.push(buffer);
-        }
+    pub(crate) fn give_back(&self, buffer: Box<[u8]>) {
+        self.buffers.give_back(buffer);
+    }
+}
+
+impl Loop {
+    pub(crate) fn new(place: usize, engine: Arc<Engine>, bounds: Bounds) -> Rc<Loop> {
+        let Bounds { resp, http } = bounds;
+        Rc::new(Loop {
+            place,
+            engine,
+            bounds,
+            resp: Room {
+                buffers: Pool::default(),
+                buffer_bytes: resp.command_bytes,
+                unread_bytes: resp.unread_bytes,
+                patience: resp.patience,
+                idle: None,
+            },
+            http: Room {
+                buffers: Pool::default(),
+                buffer_bytes: http.head_bytes.saturating_add(http.body_bytes),
+                unread_bytes: http.unread_bytes,
+                patience: http.patience,
+                idle: Some(http.idle),
+            },
+            rates: Rates::default(),
+            commands: Pool::default(),
+            answers: Pool::default(),
+            date: RefCell::default(),
+            visitors: RefCell::default(),
+            stopping: Cell::new(false),
+        })
+    }
+
+    /// Which of the threads this is, counted from 0.
+    pub(crate) fn place(&self) -> usize {
+        self.place
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Room for answers, with nothing in it.
     pub(crate) fn take_answers(&self) -> Vec<u8> {
-        self.answers.borrow_mut().pop().unwrap_or_default()
+        self.answers.take().unwrap_or_default()
     }
 
     pub(crate) fn give_back_answers(&self, mut answers: Vec<u8>) {
-        let mut free = self.answers.borrow_mut();
-        if free.len() < KEPT_BUFFERS && answers.capacity() <= MOST_KEPT_BYTES {
+        if answers.capacity() <= MOST_KEPT_BYTES {
             answers.clear();
-            free.push(answers);
+            self.answers.give_back(answers);
         }
+    }
+
+    /// What day and time it is, as HTTP writes it.
+    pub(crate) fn date(&self) -> Rc<str> {
+        self.date.borrow_mut().now()
     }
 
     /// Someone new.
@@ -114,6 +141,24 @@ impl Loop {
     }
 }
 
+/// The date that was told last. It is written anew only when the second has passed.
+#[derive(Default)]
+struct Date {
+    second: u64,
+    text: Rc<str>,
+}
+
+impl Date {
+    fn now(&mut self) -> Rc<str> {
+        let now = SystemTime::now();
+        let second = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        if self.second != second {
+            *self = Date { second, text: httpdate::fmt_http_date(now).into() };
+        }
+        Rc::clone(&self.text)
+    }
+}
+
 /// One connection's stay.
 pub(crate) struct Visit {
     home: Rc<Loop>,
@@ -123,11 +168,6 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// Tells it from all others.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
     /// How to wake it when the server stops.
     pub(crate) fn wake_by(&mut self, waker: &Waker) {
         if !self.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {

@@ -14,11 +14,22 @@
 
 mod ask;
 mod bounds;
+mod config;
 mod engine;
 mod error;
 mod event_loop;
+mod http;
+mod metrics;
+mod policies;
+mod pool;
+mod porter;
+mod regime;
 mod resp;
 mod server;
+mod wire;
 
-pub use bounds::RespBounds;
+pub use bounds::{HttpBounds, RespBounds};
+pub use config::{
+    Config, Listen, Mistake, NotListen, Override, PolicyConfig, ServerConfig, StoreConfig,
+};
 pub use server::{Builder, Server};

@@ -19,7 +19,7 @@ mod transaction;
 use tollgate_core::Act;
 
 use crate::ask::Ask;
-use crate::engine::Policies;
+use crate::policies::Policies;
 use parse::Command;
 pub(crate) use parse::Commands;
 use reply::Reply;

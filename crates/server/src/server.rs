@@ -1,68 +1,80 @@
 //! The server: threads with an event loop each, and who accepts for them.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::runtime::{self, LocalOptions};
 use tokio::sync::{Barrier, mpsc, watch};
 use tokio::task::JoinSet;
 use tollgate::MemoryStore;
-use tollgate_core::{Policy, Store};
+use tollgate_core::Store;
 
-use crate::bounds::RespBounds;
-use crate::engine::{Engine, Policies};
+use crate::bounds::{Bounds, HttpBounds, RespBounds};
+use crate::config::PolicyConfig;
+use crate::engine::{Engine, Shelf};
 use crate::event_loop::Loop;
-use crate::resp;
-use crate::resp::connection::Connection;
+use crate::policies::mistake;
+use crate::porter::{Guest, Porter, Protocol, listen};
+use crate::{http, resp};
 
 /// How long connections may take to finish when the server stops.
 const STOPPING: Duration = Duration::from_secs(5);
-/// After how long a client that says nothing is asked whether it is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(60);
-/// How long nobody is accepted after that went wrong: there may be no file descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// A server about to be started.
 #[must_use = "a builder does nothing until it starts"]
 pub struct Builder {
-    store: Option<Arc<dyn Store>>,
-    policies: Vec<Policy>,
+    shelf: Option<Shelf>,
+    policies: Vec<PolicyConfig>,
     resp: Option<SocketAddr>,
+    http: Option<SocketAddr>,
     loops: usize,
-    bounds: RespBounds,
+    bounds: Bounds,
 }
 
 /// A server that runs, until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Server {
+    engine: Arc<Engine>,
     resp: Option<SocketAddr>,
+    http: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Builder {
-    /// Where state is kept: in a memory store of its own, if not said.
+    /// Where state is kept, if not in memory.
     pub fn store(mut self, store: Arc<dyn Store>) -> Builder {
-        self.store = Some(store);
+        self.shelf = Some(Shelf::far(store));
+        self
+    }
+
+    /// The memory where state is kept: one of its own, if not said.
+    pub fn memory(mut self, store: Arc<MemoryStore>) -> Builder {
+        self.shelf = Some(Shelf::memory(store));
         self
     }
 
     /// A policy that can be asked for by its name. One of the same name takes its place.
-    pub fn policy(mut self, policy: Policy) -> Builder {
-        self.policies.push(policy);
+    pub fn policy(mut self, policy: impl Into<PolicyConfig>) -> Builder {
+        self.policies.push(policy.into());
         self
     }
 
     /// Where the Redis protocol is spoken: nowhere, if not said.
     pub fn resp(mut self, address: SocketAddr) -> Builder {
         self.resp = Some(address);
+        self
+    }
+
+    /// Where HTTP is spoken: nowhere, if not said.
+    pub fn http(mut self, address: SocketAddr) -> Builder {
+        self.http = Some(address);
         self
     }
 
@@ -74,38 +86,39 @@ impl Builder {
 
     /// What clients of the Redis protocol may send, if not the [default](RespBounds::default).
     pub fn resp_bounds(mut self, bounds: RespBounds) -> Builder {
-        self.bounds = bounds.at_least_one();
+        self.bounds.resp = bounds.at_least_one();
+        self
+    }
+
+    /// What clients of HTTP may send, if not the [default](HttpBounds::default).
+    pub fn http_bounds(mut self, bounds: HttpBounds) -> Builder {
+        self.bounds.http = bounds.at_least_one();
         self
     }
 
     /// Starts it.
     ///
     /// # Errors
-    /// If an address is taken, a thread cannot be started, or a policy is called `cl.throttle`, which
-    /// is what the limits of that command count under.
+    /// If an address is taken, a thread cannot be started, or a policy cannot be set.
     pub fn start(self) -> io::Result<Server> {
-        if self.policies.iter().any(|policy| policy.name().as_str() == resp::NAME) {
-            let why = format!("a policy cannot be called {}", resp::NAME);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-        }
-        let store = self.store.unwrap_or_else(|| Arc::<MemoryStore>::default());
-        let engine = Arc::new(Engine::new(store, Policies::new(self.policies)));
-        let listener = self.resp.map(listen).transpose()?;
-        let resp = listener.as_ref().map(StdListener::local_addr).transpose()?;
+        refuse(&self.policies)?;
+        let shelf = self.shelf.unwrap_or_else(|| Shelf::memory(Arc::default()));
+        let engine = Arc::new(Engine::new(shelf, self.policies, self.loops));
         let (stop, stopped) = watch::channel(false);
-        let (doors, rooms): (Vec<_>, Vec<_>) =
-            (0..self.loops).map(|_| mpsc::unbounded_channel()).unzip();
-        let mut server = Server { resp, stop, threads: Vec::new() };
-        let exit = Arc::new(Barrier::new(self.loops));
-        for room in rooms {
-            let (engine, bounds, exit) = (Arc::clone(&engine), self.bounds, Arc::clone(&exit));
-            let stopped = stopped.clone();
-            server.spawn("tollgate-loop", move || {
-                host(Loop::new(engine, bounds), room, stopped, exit)
-            })?;
-        }
-        if let Some(listener) = listener {
-            let porter = Porter { doors, open: Arc::default(), most: self.bounds.connections };
+        let mut server = Server { engine, resp: None, http: None, stop, threads: Vec::new() };
+        let doors = server.open(self.loops, self.bounds, &stopped)?;
+        let Bounds { resp, http } = self.bounds;
+        let listeners = [
+            (self.resp, Protocol::Resp, resp.connections),
+            (self.http, Protocol::Http, http.connections),
+        ];
+        for (address, protocol, most) in listeners {
+            let Some(address) = address else { continue };
+            let listener = listen(address)?;
+            server.note(protocol, &listener)?;
+            let (engine, doors, stopped) =
+                (Arc::clone(&server.engine), doors.clone(), stopped.clone());
+            let porter = Porter { engine, doors, protocol, most };
             server.spawn("tollgate-accept", move || porter.accept(listener, stopped))?;
         }
         Ok(server)
@@ -116,11 +129,12 @@ impl Server {
     /// A server to be described.
     pub fn builder() -> Builder {
         Builder {
-            store: None,
+            shelf: None,
             policies: Vec::new(),
             resp: None,
+            http: None,
             loops: thread::available_parallelism().map_or(1, usize::from),
-            bounds: RespBounds::default(),
+            bounds: Bounds::default(),
         }
     }
 
@@ -128,6 +142,62 @@ impl Server {
     #[must_use]
     pub fn resp(&self) -> Option<SocketAddr> {
         self.resp
+    }
+
+    /// Where HTTP is spoken.
+    #[must_use]
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.http
+    }
+
+    /// Puts other policies in the place of all there are. Whatever is asked together is answered by
+    /// the old ones or by the new ones, never by some of both. What was counted stays, as far as a
+    /// limit still is of the same kind and at the same place.
+    ///
+    /// # Errors
+    /// If a policy cannot be set; then nothing is changed.
+    pub fn set_policies(&self, policies: Vec<PolicyConfig>) -> io::Result<()> {
+        let set = refuse(&policies).map(|()| self.engine.set_policies(policies));
+        self.count_reload(set.is_ok());
+        set
+    }
+
+    /// Counts that a config was read anew, for those who watch: also one that was refused before it
+    /// came here.
+    pub fn count_reload(&self, is_done: bool) {
+        let reloads = &self.engine.reloads;
+        let count = if is_done { &reloads.done } else { &reloads.refused };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Starts the loops, and answers how guests are sent to each.
+    fn open(
+        &mut self,
+        loops: usize,
+        bounds: Bounds,
+        stopped: &watch::Receiver<bool>,
+    ) -> io::Result<Vec<mpsc::UnboundedSender<Guest>>> {
+        let exit = Arc::new(Barrier::new(loops));
+        let mut doors = Vec::new();
+        for place in 0..loops {
+            let (door, room) = mpsc::unbounded_channel();
+            let (engine, exit) = (Arc::clone(&self.engine), Arc::clone(&exit));
+            let stopped = stopped.clone();
+            self.spawn("tollgate-loop", move || {
+                host(Loop::new(place, engine, bounds), room, stopped, exit)
+            })?;
+            doors.push(door);
+        }
+        Ok(doors)
+    }
+
+    fn note(&mut self, protocol: Protocol, listener: &TcpListener) -> io::Result<()> {
+        let address = Some(listener.local_addr()?);
+        match protocol {
+            Protocol::Resp => self.resp = address,
+            Protocol::Http => self.http = address,
+        }
+        Ok(())
     }
 
     /// Has a thread of its own do this, and waits until it can.
@@ -169,22 +239,10 @@ impl Drop for Server {
     }
 }
 
-/// How many may wait to be let in: after a restart all clients come at once.
-const WAITING: i32 = 1_024;
-
-fn listen(address: SocketAddr) -> io::Result<StdListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // A server that is started again takes over its address, though old connections are not gone yet.
-    #[cfg(unix)]
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(WAITING)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
+fn refuse(policies: &[PolicyConfig]) -> io::Result<()> {
+    let why = policies.iter().find_map(mistake);
+    why.map_or(Ok(()), |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why)))
 }
-
-/// A connection, its number, and its place among those that there may be.
-type Guest = (StdStream, u64, Seat);
 
 /// Answers the connections that are sent here, until the server stops.
 async fn host(
@@ -196,14 +254,8 @@ async fn host(
     let mut guests = JoinSet::new();
     loop {
         tokio::select! {
-            Some((stream, number, seat)) = room.recv() => {
-                if let Ok(stream) = TcpStream::from_std(stream) {
-                    let connection = Connection::new(stream, number, Rc::clone(&home));
-                    guests.spawn_local(async move {
-                        connection.serve().await;
-                        drop(seat);
-                    });
-                }
+            Some(guest) = room.recv() => {
+                guests.spawn_local(entertain(guest, Rc::clone(&home)));
             }
             Some(_) = guests.join_next() => {}
             _ = stopped.wait_for(|stopped| *stopped) => break,
@@ -218,68 +270,13 @@ async fn host(
     let _ = tokio::time::timeout(STOPPING, leaving).await;
 }
 
-/// Lets clients in, and shows them to their loops in turn.
-struct Porter {
-    doors: Vec<mpsc::UnboundedSender<Guest>>,
-    open: Arc<AtomicUsize>,
-    most: usize,
-}
-
-/// A place that is free again when this is dropped.
-struct Seat {
-    open: Arc<AtomicUsize>,
-    /// How many were taken before.
-    before: usize,
-}
-
-impl Seat {
-    fn take(open: &Arc<AtomicUsize>) -> Seat {
-        Seat { before: open.fetch_add(1, Ordering::Relaxed), open: Arc::clone(open) }
+/// Answers one connection, which has its seat for as long.
+async fn entertain(guest: Guest, home: Rc<Loop>) {
+    let Guest { stream, number, seat } = guest;
+    let Ok(stream) = TcpStream::from_std(stream) else { return };
+    match seat.protocol {
+        Protocol::Resp => resp::connection::Connection::new(stream, number, home).serve().await,
+        Protocol::Http => http::connection::Connection::new(stream, number, home).serve().await,
     }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Porter {
-    async fn accept(self, listener: StdListener, mut stopped: watch::Receiver<bool>) {
-        let listener = match TcpListener::from_std(listener) {
-            Ok(listener) => listener,
-            Err(error) => return eprintln!("tollgate: nobody can be let in: {error}"),
-        };
-        for number in 1_u64.. {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                _ = stopped.wait_for(|stopped| *stopped) => return,
-            };
-            match accepted {
-                Ok((stream, _)) => self.show_in(stream, number),
-                // Only this one has changed its mind.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                // Others are served meanwhile, and leave what is missing.
-                Err(_) => tokio::time::sleep(PAUSE).await,
-            }
-        }
-    }
-
-    fn show_in(&self, stream: TcpStream, number: u64) {
-        let seat = Seat::take(&self.open);
-        if seat.before >= self.most {
-            // As much as fits into an empty connection.
-            let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
-            return;
-        }
-        let _ = stream.set_nodelay(true);
-        // A client whose machine has gone says nothing, and would keep its place for good.
-        let _ =
-            SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEP_ALIVE));
-        let door = usize::try_from(number).unwrap_or(0) % self.doors.len().max(1);
-        if let (Ok(stream), Some(door)) = (stream.into_std(), self.doors.get(door)) {
-            // If the loop has ended, so has the server.
-            let _ = door.send((stream, number, seat));
-        }
-    }
+    drop(seat);
 }

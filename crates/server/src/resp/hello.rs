@@ -1,10 +1,10 @@
 //! `HELLO` and `AUTH`: in which version to speak, and who speaks. There are no passwords yet.
 
 use super::about::REDIS_VERSION;
-use super::mistakes::cut;
 use super::parse::Command;
 use super::reply::{Reply, Version};
 use super::session::{Session, valid_name};
+use crate::error::cut;
 
 /// The one user there is. Any password is right.
 const USER: &[u8] = b"default";

@@ -1,19 +1,7 @@
 //! What is said of commands that make no sense, in Redis' own words where it has some.
 
 use super::parse::Command;
-
-/// How many bytes of what was sent an error tells.
-const MOST_TOLD: usize = 128;
-
-/// As much of a word as is told.
-pub(super) fn cut(word: &[u8]) -> &[u8] {
-    word.get(..MOST_TOLD).unwrap_or(word)
-}
-
-/// The same as text.
-pub(super) fn told(word: &[u8]) -> String {
-    String::from_utf8_lossy(cut(word)).into_owned()
-}
+use crate::error::{MOST_TOLD, cut};
 
 /// There is no such command.
 pub(super) fn unknown(command: &Command<'_>) -> Vec<u8> {

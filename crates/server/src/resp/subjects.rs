@@ -3,29 +3,20 @@
 //! Each in a word of its own, or all in one. In words of their own, keys may hold anything: nobody who
 //! chooses one of them can choose another with it.
 
-use tollgate_core::{Key, Limit, Name, Policy};
+use tollgate_core::Key;
 
-use super::mistakes::told;
 use crate::ask::Keys;
-
-/// Whether any of its limits counts somebody who must be named.
-pub(super) fn needs_key(policy: &Policy) -> bool {
-    policy.limits().iter().any(counts_someone)
-}
-
-fn counts_someone(limit: &Limit) -> bool {
-    limit.item(|_| None).is_err()
-}
+use crate::error::told;
+use crate::regime::Kinds;
 
 /// The keys that these words give; `None` if there are too many of them, or none.
 ///
 /// # Errors
 /// If one of them is no key, or no key of this policy.
-pub(super) fn read<'a>(policy: &'a Policy, words: &[&'a [u8]]) -> Result<Option<Keys<'a>>, String> {
-    let kinds = Kinds::of(policy);
+pub(super) fn read<'a>(kinds: &'a Kinds, words: &[&'a [u8]]) -> Result<Option<Keys<'a>>, String> {
     match words {
         // Nobody is counted by name: whoever it is about.
-        [] | [_] if !needs_key(policy) => Ok(Some(Keys::Named(Box::default()))),
+        [] | [_] if kinds.is_empty() => Ok(Some(Keys::Named(Box::default()))),
         [key] if kinds.named.is_empty() => Ok(Some(Keys::One(as_key(key)?))),
         [] => Ok(None),
         _ if kinds.named.is_empty() => Ok(None),
@@ -38,26 +29,8 @@ fn as_key(bytes: &[u8]) -> Result<Key<'_>, String> {
     Key::new(bytes).map_err(|unfit| unfit.to_string())
 }
 
-/// Whom the limits of a policy count.
-struct Kinds<'a> {
-    named: Vec<&'a str>,
-    /// Whether the nameless key is counted as well.
-    nameless: bool,
-}
-
-impl<'a> Kinds<'a> {
-    fn of(policy: &'a Policy) -> Kinds<'a> {
-        let counted = || policy.limits().iter().filter(|limit| counts_someone(limit));
-        let mut named: Vec<&str> = Vec::new();
-        for kind in counted().filter_map(Limit::per).map(Name::as_str) {
-            if !named.contains(&kind) {
-                named.push(kind);
-            }
-        }
-        Kinds { named, nameless: counted().any(|limit| limit.per().is_none()) }
-    }
-
-    fn read(&self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Keys<'a>, String> {
+impl Kinds {
+    fn read<'a>(&'a self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Keys<'a>, String> {
         let mut keys: Vec<(&'a str, Key<'a>)> = Vec::new();
         for part in parts {
             let (kind, key) = self.key(part)?;
@@ -73,7 +46,7 @@ impl<'a> Kinds<'a> {
     }
 
     /// One key with its kind; the nameless one goes by the empty name.
-    fn key(&self, part: &'a [u8]) -> Result<(&'a str, Key<'a>), String> {
+    fn key<'a>(&'a self, part: &'a [u8]) -> Result<(&'a str, Key<'a>), String> {
         match self.name_at(part) {
             Some((kind, key)) => {
                 as_key(key).map(|key| (kind, key)).map_err(|unfit| format!("{kind}: {unfit}"))
@@ -89,14 +62,14 @@ impl<'a> Kinds<'a> {
     }
 
     /// The kind whose `name=` stands at the start, and what follows.
-    fn name_at(&self, word: &'a [u8]) -> Option<(&'a str, &'a [u8])> {
-        self.named
-            .iter()
-            .find_map(|kind| Some((*kind, word.strip_prefix(kind.as_bytes())?.strip_prefix(b"=")?)))
+    fn name_at<'a>(&'a self, word: &'a [u8]) -> Option<(&'a str, &'a [u8])> {
+        self.named.iter().find_map(|kind| {
+            Some((&**kind, word.strip_prefix(kind.as_bytes())?.strip_prefix(b"=")?))
+        })
     }
 
     /// The parts of a word: wherever a blank is followed by a `name=`, another begins.
-    fn split(&self, word: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    fn split<'a>(&'a self, word: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         let mut rest = Some(word);
         std::iter::from_fn(move || {
             let part = rest?;

@@ -1,12 +1,13 @@
 //! `TG.CHECK policy key [COST n] [FACTOR f] [ID id]`, and the same for every other operation.
 
+use smallvec::SmallVec;
 use tollgate_core::{Act, Decimal, Id, MAX_COST};
 
-use super::mistakes::told;
 use super::parse::Command;
-use super::subjects::{self, needs_key};
-use crate::ask::{Ask, Limits};
-use crate::engine::Policies;
+use super::subjects;
+use crate::ask::{Ask, Options};
+use crate::error::told;
+use crate::policies::Policies;
 
 /// Reads the command of an act.
 ///
@@ -18,33 +19,17 @@ pub(crate) fn read<'a>(
     policies: &'a Policies,
 ) -> Result<Ask<'a>, String> {
     let name = command.word(1).ok_or_else(|| usage(act))?;
-    let policy = policies.get(name).ok_or_else(|| unknown_policy(name, policies))?;
+    let regime = policies.find(name)?;
     // The first word is the key, whatever it is called, where there must be one.
-    let given = usize::from(command.len() > 2 && needs_key(policy));
+    let given = usize::from(command.len() > 2 && !regime.kinds().is_empty());
     let more = command.words_from(2 + given).take_while(|word| !is_option(word)).count();
-    let keys: Vec<&[u8]> = command.words_from(2).take(given + more).collect();
-    let keys = subjects::read(policy, &keys)?.ok_or_else(|| usage(act))?;
-    let options = Options::read(act, command.words_from(2 + given + more))?;
-    let limits = match options.factor {
-        None => Limits::Of(policy),
-        Some(factor) => {
-            let scaled = policy.limits().iter().map(|limit| limit.scaled(factor));
-            Limits::Scaled(scaled.collect::<Result<_, _>>().map_err(|error| error.to_string())?)
-        }
-    };
+    let keys: SmallVec<[&[u8]; 2]> = command.words_from(2).take(given + more).collect();
+    let keys = subjects::read(regime.kinds(), &keys)?.ok_or_else(|| usage(act))?;
+    let options = options(act, command.words_from(2 + given + more))?;
     if act.needs_id() && options.id.is_none() {
         return Err(format!("TG.{} needs an ID", upper(act)));
     }
-    let ask = Ask::new(policy.name(), limits, keys, act).map_err(|missing| missing.to_string())?;
-    Ok(ask.cost(options.cost.unwrap_or(1)).id(options.id))
-}
-
-/// What may follow the keys.
-#[derive(Default)]
-struct Options<'a> {
-    cost: Option<u64>,
-    factor: Option<Decimal>,
-    id: Option<Id<'a>>,
+    Ask::new(regime, keys, act, options)
 }
 
 const COST: &str = "COST";
@@ -55,23 +40,22 @@ fn is_option(word: &[u8]) -> bool {
     [COST, FACTOR, ID].iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
 }
 
-impl<'a> Options<'a> {
-    fn read(act: Act, mut words: impl Iterator<Item = &'a [u8]>) -> Result<Options<'a>, String> {
-        let mut options = Options::default();
-        while let Some(word) = words.next() {
-            let name = word.to_ascii_uppercase();
-            let value = words.next().filter(|_| is_option(word)).ok_or_else(|| usage(act))?;
-            let is_new = match name.as_slice() {
-                b"COST" => options.cost.replace(cost(value)?).is_none(),
-                b"FACTOR" => options.factor.replace(factor(value)?).is_none(),
-                _ => options.id.replace(id(value)?).is_none(),
-            };
-            if !is_new {
-                return Err(format!("{} is given twice", String::from_utf8_lossy(&name)));
-            }
+/// What may follow the keys.
+fn options<'a>(act: Act, mut words: impl Iterator<Item = &'a [u8]>) -> Result<Options<'a>, String> {
+    let mut options = Options::default();
+    while let Some(word) = words.next() {
+        let name = word.to_ascii_uppercase();
+        let value = words.next().filter(|_| is_option(word)).ok_or_else(|| usage(act))?;
+        let is_new = match name.as_slice() {
+            b"COST" => options.cost.replace(cost(value)?).is_none(),
+            b"FACTOR" => options.factor.replace(factor(value)?).is_none(),
+            _ => options.id.replace(id(value)?).is_none(),
+        };
+        if !is_new {
+            return Err(format!("{} is given twice", String::from_utf8_lossy(&name)));
         }
-        Ok(options)
     }
+    Ok(options)
 }
 
 fn cost(word: &[u8]) -> Result<u64, String> {
@@ -99,16 +83,3 @@ fn usage(act: Act) -> String {
 fn upper(act: Act) -> String {
     act.name().to_ascii_uppercase()
 }
-
-#[cold]
-fn unknown_policy(name: &[u8], policies: &Policies) -> String {
-    let name = told(name);
-    let known = policies.names().take(NAMED_IN_ERRORS).collect::<Vec<_>>();
-    match known.as_slice() {
-        [] => format!("unknown policy '{name}': this server has none; start it with --limit"),
-        known => format!("unknown policy '{name}': expected one of {}", known.join(", ")),
-    }
-}
-
-/// How many names an error tells at most.
-const NAMED_IN_ERRORS: usize = 20;

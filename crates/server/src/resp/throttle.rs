@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use foldhash::fast::RandomState;
 use tollgate_core::{Act, Key, Limit, MAX_COST, Name};
 
-use super::mistakes::told;
 use super::parse::Command;
-use crate::ask::{Ask, Keys, Limits};
+use crate::ask::Ask;
+use crate::error::told;
 
 /// How many limits are kept at hand. Whoever sends more has them read anew.
 const MOST_LIMITS: usize = 1_024;
@@ -69,19 +69,18 @@ pub(crate) fn read<'a>(command: &Command<'a>, rates: &Rates) -> Result<Ask<'a>, 
     let quantity = command.word(5).map_or(Ok(1), number)?;
     let limit = rates.limit(rate)?;
     let most = limit.capacity().unwrap_or(MAX_COST);
-    let limit = Limits::Travelling(limit);
-    let key = Keys::One(Key::new(key).map_err(|unfit| unfit.to_string())?);
+    let key = Key::new(key).map_err(|unfit| unfit.to_string())?;
     let act = match quantity {
         0 => Act::Peek,
         ..0 => Act::Refund,
         1.. => Act::Check,
     };
-    let ask = Ask::new(&POLICY, limit, key, act).map_err(|missing| missing.to_string())?;
-    Ok(ask.cost(match act {
+    let cost = match act {
         // Nothing is given back beyond full; and more than ever fits does not fit, however much more.
         act if act == Act::Refund || most < MAX_COST => quantity.unsigned_abs().min(MAX_COST),
         _ => quantity.unsigned_abs(),
-    }))
+    };
+    Ok(Ask::travelling(&POLICY, limit, key, act, cost))
 }
 
 /// As many digits as cannot overflow.

@@ -22,7 +22,7 @@ pub(crate) fn server() -> Builder {
 
 pub(crate) fn server_on(clock: &Clock) -> Builder {
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-    Server::builder().store(store).resp("127.0.0.1:0".parse().unwrap()).loops(1)
+    Server::builder().memory(store).resp("127.0.0.1:0".parse().unwrap()).loops(1)
 }
 
 /// A command as clients send it.

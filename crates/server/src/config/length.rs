@@ -1,0 +1,58 @@
+//! Lengths of time: `500ms`, `5s`, `2min`, `1h`.
+
+use std::time::Duration;
+
+use super::findings::Findings;
+use super::read::Value;
+
+/// Every unit, in milliseconds.
+const UNITS: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1_000), ("min", 60_000), ("m", 60_000), ("h", 3_600_000)];
+
+/// A length of time, from a millisecond to what is said.
+pub(super) fn read(found: &mut Findings<'_>, value: &Value<'_>, longest: &str) -> Option<Duration> {
+    let most = parse(longest).unwrap_or_default();
+    let expected =
+        format!("a whole number of ms, s, min or h, such as \"5s\", from 1ms to {longest}");
+    let fits = |length: &Duration| (Duration::from_millis(1)..=most).contains(length);
+    value.parsed(found, &expected, |text| parse(text).filter(fits))
+}
+
+fn parse(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits)?;
+    let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*millis).map(Duration::from_millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_with_a_unit_is_a_length() {
+        for (text, millis) in [
+            ("1ms", Some(1)),
+            ("20ms", Some(20)),
+            ("5s", Some(5_000)),
+            ("2min", Some(120_000)),
+            ("2m", Some(120_000)),
+            ("1h", Some(3_600_000)),
+            ("007s", Some(7_000)),
+            ("", None),
+            ("5", None),
+            ("s", None),
+            ("5 s", None),
+            ("-5s", None),
+            ("1.5s", None),
+            ("5S", None),
+            ("5us", None),
+            ("5µs", None),
+            ("1s500ms", None),
+            ("18446744073709551615h", None),
+            ("18446744073709551616ms", None),
+        ] {
+            assert_eq!(parse(text), millis.map(Duration::from_millis), "{text}");
+        }
+    }
+}

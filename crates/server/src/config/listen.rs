@@ -1,0 +1,69 @@
+//! Where to listen, if at all.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+/// Where a protocol is spoken.
+///
+/// ```
+/// use tollgate_server::Listen;
+///
+/// assert_eq!("off".parse(), Ok(Listen::Off));
+/// let at: Listen = "[::1]:8080".parse()?;
+/// assert_eq!(at.to_string(), "[::1]:8080");
+/// # Ok::<(), tollgate_server::NotListen>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listen {
+    /// At this address.
+    At(SocketAddr),
+    /// Nowhere.
+    Off,
+}
+
+impl Listen {
+    /// The address, if there is one.
+    #[must_use]
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            Listen::At(address) => Some(address),
+            Listen::Off => None,
+        }
+    }
+}
+
+impl FromStr for Listen {
+    type Err = NotListen;
+
+    fn from_str(text: &str) -> Result<Listen, NotListen> {
+        match text {
+            "off" => Ok(Listen::Off),
+            _ => text.parse().map(Listen::At).map_err(|_| NotListen(())),
+        }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Listen::At(address) => address.fmt(f),
+            Listen::Off => f.pad("off"),
+        }
+    }
+}
+
+/// Some text says neither where to listen nor that it is off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotListen(());
+
+/// What can be said.
+pub(super) const EXPECTED: &str = "an address with a port, such as 127.0.0.1:8080, or off";
+
+impl fmt::Display for NotListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {EXPECTED}")
+    }
+}
+
+impl std::error::Error for NotListen {}

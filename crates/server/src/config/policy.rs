@@ -1,0 +1,183 @@
+//! `[policy.NAME]`: limits that are checked together, and how.
+
+use tollgate::Enforce;
+use tollgate_core::{Limit, MAX_NAME_BYTES, Name, Policy};
+use tollgate_http::Dialect;
+
+use super::findings::{Findings, repeated};
+use super::lines;
+use super::overrides::{self, Kinds, Override};
+use super::read::{Table, Value};
+use crate::regime::CANDIDATE;
+use crate::resp;
+
+/// The most policies of a file.
+const MOST_POLICIES: usize = 10_000;
+
+/// Where counts are shared, and whether that is acted on.
+const DISTRIBUTION: [(&str, bool); 3] =
+    [("strict", true), ("write-behind", false), ("lease", false)];
+/// What is answered when the store is not.
+const ON_FAILURE: [(&str, ()); 3] = [("allow", ()), ("deny", ()), ("local", ())];
+
+/// A policy, and how it is applied.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PolicyConfig {
+    /// Its name and its limits.
+    pub policy: Policy,
+    /// What becomes of those whom it would turn away.
+    pub enforce: Enforce,
+    /// Limits that run beside it, of which only the differences are told. They need no keys that the
+    /// policy does not.
+    pub candidate: Vec<Limit>,
+    /// Who is held to more or less than others, each once.
+    pub overrides: Vec<Override>,
+    /// How its limits are told over HTTP.
+    pub headers: Dialect,
+}
+
+impl PolicyConfig {
+    /// A policy that is applied as if nothing were said of it.
+    #[must_use]
+    pub fn new(policy: Policy) -> PolicyConfig {
+        PolicyConfig {
+            policy,
+            enforce: Enforce::default(),
+            candidate: Vec::new(),
+            overrides: Vec::new(),
+            headers: Dialect::default(),
+        }
+    }
+
+    /// Reads one of them; `None` if it is no policy at all.
+    pub(super) fn read(
+        found: &mut Findings<'_>,
+        name: &str,
+        value: &Value<'_>,
+        is_far: bool,
+    ) -> Option<PolicyConfig> {
+        let name = named_well(found, name, value);
+        let mut table = value.table(found)?;
+        let limits = limits(found, &mut table, is_far);
+        let known = limits.clone().unwrap_or_default();
+        let mut config = PolicyConfig::new(Policy::new(name.clone().unwrap_or_default(), known));
+        let kinds = limits.as_deref().map(Kinds::of);
+        if let Some(value) = table.take("candidate") {
+            config.candidate = lines::read(found, &value, is_far).unwrap_or_default();
+            config.check_candidate(found, &value, kinds.as_ref());
+        }
+        if let Some(value) = table.take("overrides") {
+            let limits = config.policy.limits();
+            config.overrides = overrides::read(found, &value, limits, kinds.as_ref());
+        }
+        config.how(found, &mut table);
+        table.finish(found);
+        name.and(limits).map(|_| config)
+    }
+
+    /// Whoever asks sends what the policy counts, and that must be enough for both.
+    fn check_candidate(
+        &self,
+        found: &mut Findings<'_>,
+        value: &Value<'_>,
+        kinds: Option<&Kinds<'_>>,
+    ) {
+        let uncounted =
+            |kinds: &Kinds<'_>| self.candidate.iter().find_map(|limit| kinds.cannot_count(limit));
+        if let Some(who) = kinds.and_then(uncounted) {
+            let path = value.path();
+            let what = format!("{path} counts {who}; expected only whom the limits count as well");
+            found.mistake(value.at(), what);
+        }
+        let most = MAX_NAME_BYTES - CANDIDATE.len();
+        if !self.candidate.is_empty() && self.policy.name().as_str().len() > most {
+            let what = format!(
+                "a policy with a candidate has a name of at most {most} bytes, since the candidate \
+                 counts under it with {CANDIDATE} at its end"
+            );
+            found.mistake(value.at(), what);
+        }
+    }
+
+    /// How it is enforced, told and shared.
+    fn how(&mut self, found: &mut Findings<'_>, table: &mut Table<'_>) {
+        if let Some(value) = table.take("enforce") {
+            self.enforce = enforce(found, &value).unwrap_or_default();
+        }
+        if let Some(value) = table.take("headers") {
+            let words = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
+            self.headers = value.word(found, &words).unwrap_or_default();
+        }
+        let distribution = table.take("distribution");
+        let later = |value: &Value<'_>| value.word(found, &DISTRIBUTION) == Some(false);
+        if let Some(value) = distribution.filter(later) {
+            found.not_yet(value.at(), value.path());
+        }
+        if let Some(value) = table.take("on_failure") {
+            value.word(found, &ON_FAILURE);
+            found.not_yet(value.at(), value.path());
+        }
+    }
+}
+
+/// The policies of a file, by their names. `None` if there are too many.
+pub(super) fn named<'a>(
+    found: &mut Findings<'_>,
+    value: &Value<'a>,
+) -> Option<Vec<(&'a str, Value<'a>)>> {
+    let policies = value.table(found)?.all();
+    if policies.len() > MOST_POLICIES {
+        let is = format!("a table of {} policies", policies.len());
+        value.wrong(found, &is, &format!("at most {MOST_POLICIES}"));
+        return None;
+    }
+    Some(policies)
+}
+
+/// A name that a policy may have.
+fn named_well(found: &mut Findings<'_>, text: &str, value: &Value<'_>) -> Option<Name> {
+    let at = value.at();
+    let taken_by = if text == resp::NAME {
+        Some("the limits of the command CL.THROTTLE count under that name")
+    } else if text.ends_with(CANDIDATE) {
+        Some("the candidate of another policy may count under that name")
+    } else {
+        None
+    };
+    if let Some(why) = taken_by {
+        found.mistake(at, format!("a policy cannot be called {}: {why}", repeated(text)));
+        return None;
+    }
+    Name::new(text).map_err(|unfit| found.mistake(at, format!("policy: {unfit}"))).ok()
+}
+
+/// The limits, if there is no mistake in them.
+fn limits(found: &mut Findings<'_>, table: &mut Table<'_>, is_far: bool) -> Option<Vec<Limit>> {
+    let value = table.take("limits");
+    let Some(value) = value else {
+        let what = format!("{} has no limits; expected limits = [\"…\"]", table.path());
+        found.missing(table.at(), what);
+        return None;
+    };
+    let limits = lines::read(found, &value, is_far)?;
+    if limits.is_empty() {
+        found.mistake(value.at(), format!("{} is empty, so that all would pass", value.path()));
+        return None;
+    }
+    Some(limits)
+}
+
+fn enforce(found: &mut Findings<'_>, value: &Value<'_>) -> Option<Enforce> {
+    /// What is longer than any of it.
+    const MOST_BYTES: usize = 64;
+    let expected = "on, shadow, silent, off or a share such as \"25%\"";
+    let text = value.text(found, expected)?;
+    if text.len() > MOST_BYTES {
+        value.wrong(found, &repeated(text), expected);
+        return None;
+    }
+    text.parse()
+        .map_err(|error: tollgate::NotEnforce| found.mistake(value.at(), error.to_string()))
+        .ok()
+}

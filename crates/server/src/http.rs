@@ -1,0 +1,53 @@
+//! HTTP: whole requests are read, decided in one call, and answered in one write.
+
+mod body;
+mod chunked;
+pub(crate) mod connection;
+mod exchange;
+mod head;
+mod openapi;
+mod pages;
+mod query;
+mod refusal;
+mod response;
+mod routes;
+mod two;
+mod wish;
+
+/// A request that has arrived whole, by whatever version of the protocol.
+#[derive(Debug, Clone, Copy)]
+struct Request<'b> {
+    method: Method,
+    /// Path and query.
+    target: &'b str,
+    /// Whether the body says that it is JSON.
+    is_json: bool,
+    body: &'b [u8],
+}
+
+/// The methods that mean something here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Get,
+    Head,
+    Post,
+    /// Any other.
+    Other,
+}
+
+impl Method {
+    fn named(name: &str) -> Method {
+        match name {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            "POST" => Method::Post,
+            _ => Method::Other,
+        }
+    }
+}
+
+/// Whether a content type is that of JSON, whatever its parameters.
+fn is_json(content_type: &[u8]) -> bool {
+    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
+    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}

@@ -1,0 +1,120 @@
+//! Operations in JSON.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::refusal::Refusal;
+use super::wish::{Bytes, Wish, cost};
+use crate::error::told;
+
+/// One operation, as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object such as {\"key\": \"user-42\"}")]
+struct Body<'b> {
+    #[serde(borrow)]
+    policy: Option<Text<'b>>,
+    #[serde(borrow)]
+    key: Option<Text<'b>>,
+    #[serde(borrow)]
+    keys: Option<Subjects<'b>>,
+    cost: Option<u64>,
+    #[serde(borrow)]
+    factor: Option<&'b RawValue>,
+    #[serde(borrow)]
+    id: Option<Text<'b>>,
+}
+
+/// Many operations.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object such as {\"checks\": [{\"key\": \"a\"}]}")]
+struct Batch<'b> {
+    #[serde(borrow)]
+    checks: Vec<Body<'b>>,
+}
+
+/// Text that is copied only if there is something to unescape.
+#[derive(Deserialize)]
+struct Text<'b>(#[serde(borrow)] Cow<'b, str>);
+
+/// Keys by the kind of subject, in the order in which they come.
+struct Subjects<'b>(Vec<(Text<'b>, Text<'b>)>);
+
+impl<'b> Text<'b> {
+    fn into_bytes(self) -> Bytes<'b> {
+        match self.0 {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        }
+    }
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for Subjects<'b> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Subjects<'b>, D::Error> {
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+struct Pairs;
+
+impl<'de> Visitor<'de> for Pairs {
+    type Value = Subjects<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("keys by their names, such as {\"ip\": \"203.0.113.9\"}")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Subjects<'de>, M::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(Subjects(pairs))
+    }
+}
+
+/// Reads one operation.
+///
+/// # Errors
+/// If it is none.
+pub(super) fn one(json: &[u8]) -> Result<Wish<'_>, Refusal> {
+    wish(parse(json)?)
+}
+
+/// Reads many operations.
+///
+/// # Errors
+/// If there are none, too many, or one of them is none.
+pub(super) fn many(json: &[u8], most: usize) -> Result<Vec<Wish<'_>>, Refusal> {
+    let Batch { checks } = parse(json)?;
+    if !(1..=most).contains(&checks.len()) {
+        let count = checks.len();
+        return Err(Refusal::unfit(format!("{count} checks: expected 1 to {most}")));
+    }
+    let each = |(place, body)| wish(body).map_err(|refusal| refusal.at(place));
+    checks.into_iter().enumerate().map(each).collect()
+}
+
+fn parse<'b, T: Deserialize<'b>>(json: &'b [u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(json).map_err(|error| Refusal::bad_request(error.to_string()))
+}
+
+fn wish(body: Body<'_>) -> Result<Wish<'_>, Refusal> {
+    let Body { policy, key, keys, cost: taken, factor, id } = body;
+    let pairs = keys.map_or_else(Vec::new, |Subjects(pairs)| pairs);
+    let factor = factor.map(|raw| {
+        let wrong = |error| format!("factor {}: {error}", told(raw.get().as_bytes()));
+        raw.get().parse().map_err(wrong)
+    });
+    Ok(Wish {
+        policy: policy.map(Text::into_bytes),
+        key: key.map(Text::into_bytes),
+        keys: pairs.into_iter().map(|(kind, key)| (kind.into_bytes(), key.into_bytes())).collect(),
+        cost: taken.map(cost).transpose().map_err(Refusal::unfit)?,
+        factor: factor.transpose().map_err(Refusal::unfit)?,
+        id: id.map(Text::into_bytes),
+    })
+}

@@ -1,0 +1,215 @@
+//! The head of a request of HTTP/1: what it asks, and how much follows.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use httparse::{Error, Status};
+
+use super::chunked;
+use super::{Method, Request, is_json};
+use crate::bounds::{HttpBounds, MOST_HEADERS};
+
+/// Where a request is in the buffer.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) method: Method,
+    target: Range<usize>,
+    is_json: bool,
+    body: Range<usize>,
+    /// Whether another may follow.
+    pub(super) keeps_alive: bool,
+    /// Where the next one begins.
+    pub(super) end: usize,
+}
+
+/// How far a request was read.
+#[derive(Debug)]
+pub(super) enum Step {
+    Whole(Head),
+    /// There is more to come; whether the client waits to be told to send it.
+    Part {
+        expects: bool,
+    },
+}
+
+/// Why a connection cannot go on: what follows would be misread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub(super) status: u16,
+    pub(super) why: &'static str,
+}
+
+const fn broken(status: u16, why: &'static str) -> Broken {
+    Broken { status, why }
+}
+
+const TOO_LONG: Broken = broken(431, "the head of the request is too long");
+pub(super) const TOO_LARGE: Broken = broken(413, "the body of the request is too large");
+
+/// How long the body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Known(usize),
+    Chunked,
+}
+
+/// What the fields of a head say about the message itself.
+#[derive(Debug, Default)]
+struct Framing {
+    length: Option<Length>,
+    hosts: usize,
+    closes: bool,
+    keeps_alive: bool,
+    expects: bool,
+    is_json: bool,
+}
+
+impl Head {
+    /// The request, in the buffer it was found in.
+    pub(super) fn request<'b>(&self, buffer: &'b [u8]) -> Request<'b> {
+        let target = buffer.get(self.target.clone()).unwrap_or_default();
+        Request {
+            method: self.method,
+            // It was text when it was found.
+            target: std::str::from_utf8(target).unwrap_or_default(),
+            is_json: self.is_json,
+            body: buffer.get(self.body.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+/// Finds the request that begins at `start`. The pieces of a body that came in pieces are put together
+/// in their place.
+///
+/// # Errors
+/// If there is none.
+pub(super) fn find(buffer: &mut [u8], start: usize, bounds: &HttpBounds) -> Result<Step, Broken> {
+    let bytes = buffer.get(start..).unwrap_or_default();
+    let mut fields = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let fields = fields.get_mut(..bounds.headers).unwrap_or_default();
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(bytes, fields) {
+        Ok(Status::Complete(length)) if length <= bounds.head_bytes => length,
+        Ok(Status::Partial) if bytes.len() < bounds.head_bytes => {
+            return Ok(Step::Part { expects: false });
+        }
+        Ok(_) => return Err(TOO_LONG),
+        Err(Error::TooManyHeaders) => return Err(broken(431, "there are too many header fields")),
+        Err(_) => return Err(broken(400, "this is not HTTP")),
+    };
+    let is_new = request.version == Some(1);
+    let framing = Framing::of(request.headers, is_new, bounds)?;
+    let target = request.path.unwrap_or_default();
+    let at = target.as_ptr().addr() - bytes.as_ptr().addr() + start;
+    let head = Head {
+        method: Method::named(request.method.unwrap_or_default()),
+        target: at..at + target.len(),
+        is_json: framing.is_json,
+        body: 0..0,
+        keeps_alive: !framing.closes && (is_new || framing.keeps_alive),
+        end: 0,
+    };
+    body(buffer, start + length, head, &framing, bounds)
+}
+
+/// The request with its body, which begins at `from`.
+fn body(
+    buffer: &mut [u8],
+    from: usize,
+    head: Head,
+    framing: &Framing,
+    bounds: &HttpBounds,
+) -> Result<Step, Broken> {
+    let found = match framing.length.unwrap_or(Length::Known(0)) {
+        Length::Known(length) => {
+            let to = from + length;
+            (buffer.len() >= to).then_some((length, to))
+        }
+        Length::Chunked => {
+            let rest = buffer.get_mut(from..).unwrap_or_default();
+            let found = chunked::join(rest, bounds.body_bytes)?;
+            found.map(|(length, taken)| (length, from + taken))
+        }
+    };
+    Ok(match found {
+        Some((length, end)) => Step::Whole(Head { body: from..from + length, end, ..head }),
+        None => Step::Part { expects: framing.expects },
+    })
+}
+
+impl Framing {
+    fn of(
+        fields: &[httparse::Header<'_>],
+        is_new: bool,
+        bounds: &HttpBounds,
+    ) -> Result<Framing, Broken> {
+        let mut framing = Framing::default();
+        for field in fields {
+            framing.hear(field.name, field.value, bounds)?;
+        }
+        if framing.length == Some(Length::Chunked) && !is_new {
+            return Err(broken(400, "HTTP/1.0 knows no transfer-encoding"));
+        }
+        match framing.hosts {
+            0 if is_new => Err(broken(400, "there is no host")),
+            0 | 1 => Ok(framing),
+            _ => Err(broken(400, "there are several hosts")),
+        }
+    }
+
+    fn hear(&mut self, name: &str, value: &[u8], bounds: &HttpBounds) -> Result<(), Broken> {
+        // Few fields matter; their lengths tell nearly all others apart.
+        match name.len() {
+            4 if is(name, "host") => self.hosts += 1,
+            6 if is(name, "expect") => {
+                self.expects = value.eq_ignore_ascii_case(b"100-continue");
+                if !self.expects {
+                    return Err(broken(417, "only 100-continue can be expected"));
+                }
+            }
+            10 if is(name, "connection") => self.connection(value),
+            12 if is(name, "content-type") => self.is_json = is_json(value),
+            14 if is(name, "content-length") => {
+                let length = number(value).ok_or(broken(400, "content-length is no number"))?;
+                if length > bounds.body_bytes {
+                    return Err(TOO_LARGE);
+                }
+                return self.length(Length::Known(length));
+            }
+            17 if is(name, "transfer-encoding") => {
+                if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                    return Err(broken(501, "only chunked is known as transfer-encoding"));
+                }
+                return self.length(Length::Chunked);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// It is said once: whoever hears it twice may believe one, and others the other.
+    fn length(&mut self, length: Length) -> Result<(), Broken> {
+        match self.length.replace(length) {
+            None => Ok(()),
+            Some(_) => Err(broken(400, "the length of the body is given twice")),
+        }
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for word in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            self.closes |= word.eq_ignore_ascii_case(b"close");
+            self.keeps_alive |= word.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+}
+
+fn is(name: &str, known: &str) -> bool {
+    name.eq_ignore_ascii_case(known)
+}
+
+/// Digits and nothing else; what is too long for any body is no number either.
+fn number(value: &[u8]) -> Option<usize> {
+    let is_plain = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(value).ok().filter(|_| is_plain)?;
+    text.parse().ok().or(Some(usize::MAX))
+}

@@ -1,0 +1,96 @@
+//! What can be looked at: whether it works, what it counts, which policies there are.
+
+use std::rc::Rc;
+use std::sync::{Arc, LazyLock};
+
+use serde::Serialize;
+use tollgate_core::{Act, Key, Limit, Name};
+
+use super::openapi::OPENAPI;
+use super::refusal::Refusal;
+use super::response::Response;
+use super::routes::Page;
+use crate::ask::Ask;
+use crate::engine::Answer;
+use crate::event_loop::Loop;
+use crate::metrics::{self, Page as Metrics};
+use crate::policies::Policies;
+use crate::regime::Regime;
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// Under this nothing is ever counted; the store is only asked whether it answers.
+static NOBODY: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());
+
+/// An operation that changes nothing, and fails if the store does.
+pub(super) fn readiness<'a>() -> Option<Ask<'a>> {
+    let limit: Limit = "gcra 1/s".parse().ok()?;
+    let key = Key::new(b"readyz").ok()?;
+    Some(Ask::travelling(&NOBODY, Rc::new(limit), key, Act::Peek, 1))
+}
+
+pub(super) fn write(page: Page, home: &Loop, store: Option<&Answer>, response: &mut Response) {
+    match page {
+        Page::Alive => say(response, "ok\n"),
+        Page::Ready => match store {
+            Some(Err(error)) => Refusal::from(error).write_to(response),
+            _ if home.is_stopping() => Refusal::stopping().write_to(response),
+            _ => say(response, "ready\n"),
+        },
+        Page::Metrics => {
+            response.begin(200, metrics::CONTENT_TYPE);
+            Metrics(Arc::clone(home.engine())).write_to(&mut response.body);
+        }
+        Page::Policies => {
+            response.begin(200, JSON);
+            response.body.push_str(&listed(&home.engine().policies()));
+        }
+        Page::OpenApi => {
+            response.begin(200, JSON);
+            response.body.push_str(OPENAPI);
+        }
+    }
+    response.field("cache-control", "no-store");
+}
+
+fn say(response: &mut Response, text: &str) {
+    response.begin(200, TEXT);
+    response.body.push_str(text);
+}
+
+/// A policy, for whoever wants to know which there are. Overrides are counted, not told: keys are
+/// people.
+#[derive(Serialize)]
+struct Listed<'a> {
+    name: &'a str,
+    limits: Vec<String>,
+    candidate: Vec<String>,
+    enforce: String,
+    headers: &'a str,
+    overrides: usize,
+}
+
+impl<'a> Listed<'a> {
+    fn of(regime: &'a Regime) -> Listed<'a> {
+        let lines = |limits: &[Limit]| limits.iter().map(ToString::to_string).collect();
+        Listed {
+            name: regime.name().as_str(),
+            limits: lines(regime.policy().limits()),
+            candidate: lines(regime.candidate().map_or(&[], |policy| policy.limits())),
+            enforce: regime.enforce().to_string(),
+            headers: regime.dialect().name(),
+            overrides: regime.overrides(),
+        }
+    }
+}
+
+fn listed(policies: &Policies) -> String {
+    #[derive(Serialize)]
+    struct All<'a> {
+        policies: Vec<Listed<'a>>,
+    }
+    let all = All { policies: policies.iter().map(Listed::of).collect() };
+    // Text and numbers cannot fail to be written.
+    serde_json::to_string(&all).unwrap_or_default()
+}

@@ -1,0 +1,93 @@
+//! What a proxy asks: all of it in the query.
+
+use percent_encoding::percent_decode;
+use tollgate_core::Act;
+
+use super::refusal::Refusal;
+use super::wish::{Bytes, Wish, cost};
+use crate::error::told;
+
+/// The statuses that can be asked for where someone is denied: some proxies pass on only these.
+const DENY: [u16; 3] = [401, 403, 429];
+/// More parameters than this are not looked at.
+const MOST_PARAMETERS: usize = 64;
+
+/// What a proxy wants to know, and how it is told.
+#[derive(Debug)]
+pub(super) struct Question<'b> {
+    pub(super) act: Act,
+    pub(super) wish: Wish<'b>,
+    pub(super) deny: u16,
+}
+
+/// Reads `policy=login&key=203.0.113.9&key.user=42&cost=1&factor=0.5&deny_status=403&peek=1`.
+///
+/// Some proxies append what the client has asked for. So what is said first holds, and what is not
+/// known is passed over.
+///
+/// # Errors
+/// If a value makes no sense.
+pub(super) fn read(query: &str) -> Result<Question<'_>, Refusal> {
+    let mut question = Question { act: Act::Check, wish: Wish::default(), deny: 429 };
+    let mut heard: Vec<Bytes<'_>> = Vec::new();
+    for pair in query.split('&').take(MOST_PARAMETERS) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let name = decoded(name);
+        if heard.contains(&name) {
+            continue;
+        }
+        question.hear(&name, decoded(value)).map_err(Refusal::unfit)?;
+        heard.push(name);
+    }
+    Ok(question)
+}
+
+impl<'b> Question<'b> {
+    fn hear(&mut self, name: &[u8], value: Bytes<'b>) -> Result<(), String> {
+        let wish = &mut self.wish;
+        match name {
+            b"policy" => wish.policy = Some(value),
+            b"key" => wish.key = Some(value),
+            b"id" => wish.id = Some(value),
+            b"cost" => wish.cost = Some(cost(number(name, &value)?)?),
+            b"factor" => {
+                let text = String::from_utf8_lossy(&value);
+                let wrong = |error| format!("factor '{}': {error}", told(&value));
+                wish.factor = Some(text.parse().map_err(wrong)?);
+            }
+            b"deny_status" => {
+                let status = number(name, &value)?;
+                let known = DENY.into_iter().find(|known| u64::from(*known) == status);
+                self.deny = known.ok_or("deny_status: expected 401, 403 or 429")?;
+            }
+            b"peek" => {
+                self.act = match &*value {
+                    b"0" => Act::Check,
+                    b"1" | b"" => Act::Peek,
+                    _ => return Err("peek: expected 0 or 1".to_owned()),
+                }
+            }
+            other => {
+                if let Some(kind) = other.strip_prefix(b"key.") {
+                    wish.keys.push((kind.to_vec().into(), value));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(name: &[u8], value: &[u8]) -> Result<u64, String> {
+    let text = std::str::from_utf8(value).ok().filter(|text| !text.starts_with('+'));
+    let wrong = || format!("{} '{}': expected a whole number", told(name), told(value));
+    text.and_then(|text| text.parse().ok()).ok_or_else(wrong)
+}
+
+/// Bytes as they were before they were put into a query.
+fn decoded(part: &str) -> Bytes<'_> {
+    if part.contains('+') {
+        let spaced = part.replace('+', " ");
+        return percent_decode(spaced.as_bytes()).collect::<Vec<u8>>().into();
+    }
+    percent_decode(part.as_bytes()).into()
+}

@@ -1,0 +1,121 @@
+//! HTTP/2, for clients that know that it is spoken here.
+
+use std::convert::Infallible;
+use std::io::Cursor;
+use std::rc::Rc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::rt::Executor;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::AsyncReadExt as _;
+use tokio::task::spawn_local;
+
+use super::exchange::exchange;
+use super::head::TOO_LARGE;
+use super::refusal::Refusal;
+use super::response::Response;
+use super::{Method, Request, is_json};
+use crate::bounds::HttpBounds;
+use crate::event_loop::Loop;
+use crate::wire::Wire;
+
+/// How often a client that says nothing is asked whether it is still there.
+const PING: Duration = Duration::from_secs(20);
+
+/// Runs what belongs to a connection on the thread of that connection.
+#[derive(Clone, Copy)]
+struct Here;
+
+impl<F: Future + 'static> Executor<F> for Here {
+    fn execute(&self, future: F) {
+        drop(spawn_local(async move {
+            future.await;
+        }));
+    }
+}
+
+/// Goes on with a connection that has begun with this.
+pub(super) async fn serve(wire: Wire, begun: Vec<u8>) {
+    let (stream, home, mut visit) = wire.into_parts();
+    let (reader, writer) = stream.into_split();
+    let stream = tokio::io::join(Cursor::new(begun).chain(reader), writer);
+    let answering = Rc::clone(&home);
+    let service = service_fn(move |request| answer(Rc::clone(&answering), request));
+    let connection = builder(&home.bounds().http).serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut is_told = false;
+    // Whoever breaks the protocol is told by the connection itself.
+    let _ = std::future::poll_fn(|cx| {
+        visit.wake_by(cx.waker());
+        if home.is_stopping() && !std::mem::replace(&mut is_told, true) {
+            connection.as_mut().graceful_shutdown();
+        }
+        connection.as_mut().poll(cx)
+    })
+    .await;
+}
+
+fn builder(bounds: &HttpBounds) -> http2::Builder<Here> {
+    let mut builder = http2::Builder::new(Here);
+    let most = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(bounds.streams)
+        .max_header_list_size(most(bounds.head_bytes))
+        .max_send_buf_size(bounds.unread_bytes)
+        .initial_stream_window_size(most(bounds.body_bytes).max(1))
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(bounds.patience);
+    builder
+}
+
+type Answer = hyper::Response<Full<Bytes>>;
+
+async fn answer(home: Rc<Loop>, request: hyper::Request<Incoming>) -> Result<Answer, Infallible> {
+    let (head, body) = request.into_parts();
+    let bounds = &home.bounds().http;
+    let body = Limited::new(body, bounds.body_bytes).collect();
+    let body = match tokio::time::timeout(bounds.patience, body).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            return Ok(refused(&Refusal::from(TOO_LARGE)));
+        }
+        Ok(Err(_)) => return Ok(refused(&Refusal::bad_request("the body did not arrive"))),
+        Err(_) => return Ok(refused(&Refusal::late())),
+    };
+    let request = Request {
+        method: Method::named(head.method.as_str()),
+        target: head.uri.path_and_query().map_or("/", |target| target.as_str()),
+        is_json: head.headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())),
+        body: &body,
+    };
+    let mut answer = Answer::default();
+    exchange(&home, &[request], |_, response| answer = written(response)).await;
+    Ok(answer)
+}
+
+fn refused(refusal: &Refusal) -> Answer {
+    let mut response = Response::default();
+    refusal.write_to(&mut response);
+    written(&response)
+}
+
+fn written(response: &Response) -> Answer {
+    let mut answer = Answer::new(Full::from(response.body.clone()));
+    *answer.status_mut() = hyper::StatusCode::from_u16(response.status).unwrap_or_default();
+    let fields = answer.headers_mut();
+    if !response.body.is_empty() {
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static(response.content_type));
+    }
+    for (name, value) in &response.fields {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            fields.insert(HeaderName::from_static(name), value);
+        }
+    }
+    answer
+}

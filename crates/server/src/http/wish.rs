@@ -1,0 +1,79 @@
+//! What a request wishes for, before it is known whether there is such a policy.
+
+use std::borrow::Cow;
+
+use tollgate_core::{Act, Decimal, Id, Key, MAX_COST, Name};
+
+use super::refusal::Refusal;
+use crate::ask::{Ask, Keys, Options};
+use crate::error::told;
+use crate::policies::Policies;
+
+/// What was sent, or what it was unescaped to.
+pub(super) type Bytes<'b> = Cow<'b, [u8]>;
+
+/// One operation, in the caller's words.
+#[derive(Debug, Default)]
+pub(super) struct Wish<'b> {
+    /// The policy `default`, if not said.
+    pub(super) policy: Option<Bytes<'b>>,
+    pub(super) key: Option<Bytes<'b>>,
+    /// Keys by the kind of subject.
+    pub(super) keys: Vec<(Bytes<'b>, Bytes<'b>)>,
+    pub(super) cost: Option<u64>,
+    pub(super) factor: Option<Decimal>,
+    pub(super) id: Option<Bytes<'b>>,
+}
+
+impl Wish<'_> {
+    /// The operation that this comes to.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn ask<'a>(&'a self, act: Act, policies: &'a Policies) -> Result<Ask<'a>, Refusal> {
+        let name = self.policy.as_deref().unwrap_or(Name::DEFAULT.as_bytes());
+        let regime = policies.find(name).map_err(Refusal::not_found)?;
+        let id = self.id.as_deref().map(Id::new).transpose();
+        let options = Options {
+            cost: self.cost,
+            factor: self.factor,
+            id: id.map_err(|unfit| Refusal::unfit(unfit.to_string()))?,
+        };
+        let keys = self.keys().map_err(Refusal::unfit)?;
+        Ask::new(regime, keys, act, options).map_err(Refusal::unfit)
+    }
+
+    fn keys(&self) -> Result<Keys<'_>, String> {
+        let fit = |key| Key::new(key).map_err(|unfit| unfit.to_string());
+        let key = self.key.as_deref().map(fit).transpose()?;
+        if let (Some(key), []) = (key, self.keys.as_slice()) {
+            return Ok(Keys::One(key));
+        }
+        let mut all: Named<'_> = key.into_iter().map(|key| ("", key)).collect();
+        for (kind, key) in &self.keys {
+            add(&mut all, kind, key)?;
+        }
+        Ok(Keys::Named(all.into_boxed_slice()))
+    }
+}
+
+type Named<'a> = Vec<(&'a str, Key<'a>)>;
+
+fn add<'a>(all: &mut Named<'a>, kind: &'a [u8], key: &'a [u8]) -> Result<(), String> {
+    let kind = std::str::from_utf8(kind).map_err(|_| "the name of a key is no text".to_owned())?;
+    let key = Key::new(key).map_err(|unfit| format!("{}: {unfit}", told(kind.as_bytes())))?;
+    if kind.is_empty() || all.iter().any(|(known, _)| *known == kind) {
+        return Err(format!("key '{}' is given twice, or has no name", told(kind.as_bytes())));
+    }
+    all.push((kind, key));
+    Ok(())
+}
+
+/// A cost, if it is one.
+///
+/// # Errors
+/// If it is too much.
+pub(super) fn cost(cost: u64) -> Result<u64, String> {
+    let most = || format!("cost {cost}: expected a whole number from 0 to {MAX_COST}");
+    if cost <= MAX_COST { Ok(cost) } else { Err(most()) }
+}

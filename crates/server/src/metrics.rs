@@ -1,0 +1,79 @@
+//! What is counted for those who watch: each loop counts on its own, and they are added up when
+//! somebody looks.
+
+mod latency;
+mod page;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub(crate) use latency::Latency;
+pub(crate) use page::{CONTENT_TYPE, Page, Reloads};
+
+/// What became of one operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It may pass.
+    Allowed,
+    /// It may not.
+    Denied,
+    /// It may, only because the policy is not enforced.
+    Spared,
+    /// The store gave no decision.
+    Failed,
+    /// The candidate would turn away what the policy lets pass.
+    Stricter,
+    /// The candidate would let pass what the policy turns away.
+    Looser,
+}
+
+const OUTCOMES: usize = 6;
+
+/// What became of the operations of one policy, for each loop.
+#[derive(Debug)]
+pub(crate) struct Counts(Box<[Count]>);
+
+/// Those of one loop. They have a line of memory to themselves: no other loop writes there.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Count([AtomicU64; OUTCOMES]);
+
+impl Counts {
+    pub(crate) fn new(loops: usize) -> Counts {
+        Counts((0..loops).map(|_| Count::default()).collect())
+    }
+
+    /// One more, seen by this loop.
+    #[inline]
+    pub(crate) fn add(&self, place: usize, outcome: Outcome) {
+        if let Some(count) = self.0.get(place).and_then(|count| count.0.get(outcome as usize)) {
+            raise(count, 1);
+        }
+    }
+
+    /// How many all loops have seen.
+    pub(crate) fn sum(&self, outcome: Outcome) -> u64 {
+        let each = self.0.iter().filter_map(|count| count.0.get(outcome as usize));
+        each.map(|count| count.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    }
+}
+
+/// Adds to a number that only this thread writes, so that nothing has to be locked.
+#[inline]
+fn raise(number: &AtomicU64, by: u64) {
+    number.store(number.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_count_on_their_own_and_are_added_up() {
+        let counts = Counts::new(2);
+        counts.add(0, Outcome::Allowed);
+        counts.add(1, Outcome::Allowed);
+        counts.add(1, Outcome::Denied);
+        counts.add(2, Outcome::Denied);
+        assert_eq!((counts.sum(Outcome::Allowed), counts.sum(Outcome::Denied)), (2, 1));
+    }
+}

@@ -1,0 +1,152 @@
+//! The page that Prometheus reads.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::registry::Registry;
+
+use super::{Counts, Outcome};
+use crate::engine::Engine;
+use crate::resp;
+
+/// What the page is called in `content-type`.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How many policies are told one by one; the rest are told as one, so that the page stays short.
+const MOST_POLICIES: usize = 1_000;
+/// What the rest go by: no policy can be called this.
+const OTHERS: &str = "(others)";
+
+/// How often the config was read anew.
+#[derive(Debug, Default)]
+pub(crate) struct Reloads {
+    pub(crate) done: AtomicU64,
+    pub(crate) refused: AtomicU64,
+}
+
+/// All that is counted, as it is when somebody looks.
+#[derive(Debug)]
+pub(crate) struct Page(pub(crate) Arc<Engine>);
+
+impl Page {
+    /// The page.
+    pub(crate) fn write_to(self, page: &mut String) {
+        let mut registry = Registry::with_prefix("tollgate");
+        registry.register_collector(Box::new(self));
+        // Writing to a string cannot fail.
+        let _ = text::encode(page, &registry);
+    }
+
+    /// The counts of all policies, and of limits that came with their operations.
+    fn each(&self, mut with: impl FnMut(&str, &[&Counts]) -> fmt::Result) -> fmt::Result {
+        let policies = self.0.policies();
+        let mut all = policies.iter();
+        with(resp::NAME, &[&self.0.travelling])?;
+        for regime in all.by_ref().take(MOST_POLICIES) {
+            with(regime.name().as_str(), &[regime.counts()])?;
+        }
+        let rest: Vec<&Counts> = all.map(|regime| &**regime.counts()).collect();
+        if rest.is_empty() { Ok(()) } else { with(OTHERS, &rest) }
+    }
+
+    /// One counter with a line for each policy and each of these outcomes.
+    fn outcomes(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        (name, help, label): (&str, &str, &str),
+        outcomes: &[(&str, Outcome)],
+    ) -> fmt::Result {
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        self.each(|policy, counts| {
+            for (word, outcome) in outcomes {
+                let sum = counts.iter().map(|counts| counts.sum(*outcome)).sum::<u64>();
+                let labels = [("policy", policy), (label, word)];
+                ConstCounter::new(sum).encode(metric.encode_family(&labels)?)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let latency = &self.0.latency;
+        let help = "How long the store took to answer all that came together";
+        let unit = Some(&prometheus_client::registry::Unit::Seconds);
+        let mut metric = encoder.encode_descriptor("store", help, unit, MetricType::Histogram)?;
+        let buckets = latency.buckets();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        metric.encode_histogram::<NoLabelSet>(latency.seconds(), count, &buckets, None)?;
+        let up = i64::from(self.0.is_store_up());
+        gauge(encoder, "store_up", "Whether the store answered when it was last asked", up)?;
+        let Some(fill) = self.0.fill() else { return Ok(()) };
+        let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        gauge(encoder, "keys", "States kept in memory", whole(fill.keys))?;
+        gauge(encoder, "keys_most", "How many there can be", whole(fill.max_keys))?;
+        let help = "Operations on new keys that were answered by when_full";
+        counter(encoder, "keys_turned_away", help, fill.turned_away)
+    }
+
+    fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Reloads { done, refused } = &self.0.reloads;
+        let help = "How often the config was read anew";
+        let mut metric = encoder.encode_descriptor("reloads", help, None, MetricType::Counter)?;
+        for (word, number) in [("done", done), ("refused", refused)] {
+            let (labels, number) = ([("outcome", word)], number.load(Ordering::Relaxed));
+            ConstCounter::new(number).encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn connections(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Connections that are open";
+        let mut metric = encoder.encode_descriptor("connections", help, None, MetricType::Gauge)?;
+        for (protocol, open) in self.0.open.iter() {
+            let (labels, open) = ([("protocol", protocol)], i64::try_from(open));
+            let open = ConstGauge::new(open.unwrap_or(i64::MAX));
+            open.encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let encoder = &mut encoder;
+        self.outcomes(
+            encoder,
+            ("decisions", "Checks and reservations, by what became of them", "outcome"),
+            &[
+                ("allowed", Outcome::Allowed),
+                ("denied", Outcome::Denied),
+                ("spared", Outcome::Spared),
+                ("failed", Outcome::Failed),
+            ],
+        )?;
+        self.outcomes(
+            encoder,
+            ("candidate_differences", "Where the candidate said otherwise", "candidate"),
+            &[("stricter", Outcome::Stricter), ("looser", Outcome::Looser)],
+        )?;
+        self.store(encoder)?;
+        self.reloads(encoder)?;
+        self.connections(encoder)?;
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        let mut metric = encoder.encode_descriptor("build", "What runs", None, MetricType::Info)?;
+        metric.encode_info(&version)
+    }
+}
+
+fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: i64) -> fmt::Result {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, help, None, ConstGauge::<i64>::TYPE)?)
+}
+
+fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    let counter = ConstCounter::new(value);
+    counter.encode(encoder.encode_descriptor(name, help, None, ConstCounter::<u64>::TYPE)?)
+}

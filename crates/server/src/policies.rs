@@ -1,0 +1,88 @@
+//! All policies, by their names.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tollgate_core::{MAX_NAME_BYTES, Policy};
+
+use crate::config::PolicyConfig;
+use crate::metrics::Counts;
+use crate::regime::{CANDIDATE, Kinds, Regime};
+use crate::resp;
+
+/// How many names an error tells at most.
+const NAMED_IN_ERRORS: usize = 20;
+
+/// All policies that can be asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Policies(BTreeMap<Box<str>, Arc<Regime>>);
+
+impl Policies {
+    /// Those of a config. What was counted of them before goes on.
+    pub(crate) fn new(
+        configs: impl IntoIterator<Item = PolicyConfig>,
+        before: &Policies,
+        loops: usize,
+    ) -> Policies {
+        let mut policies = BTreeMap::new();
+        for config in configs {
+            let name = config.policy.name().as_str();
+            let known = before.0.get(name).map(|regime| Arc::clone(regime.counts()));
+            let counts = known.unwrap_or_else(|| Arc::new(Counts::new(loops)));
+            policies.insert(name.into(), Arc::new(Regime::new(config, counts)));
+        }
+        Policies(policies)
+    }
+
+    /// The policy of that name.
+    ///
+    /// # Errors
+    /// Which ones there are.
+    pub(crate) fn find(&self, name: &[u8]) -> Result<&Regime, String> {
+        let known = std::str::from_utf8(name).ok().and_then(|name| self.0.get(name));
+        known.map(AsRef::as_ref).ok_or_else(|| self.unknown(name))
+    }
+
+    #[cold]
+    fn unknown(&self, name: &[u8]) -> String {
+        let name = crate::error::told(name);
+        let known = self.0.keys().take(NAMED_IN_ERRORS).map(AsRef::as_ref).collect::<Vec<_>>();
+        match known.as_slice() {
+            [] => format!(
+                "unknown policy '{name}': this server has none; start it with --limit or --config"
+            ),
+            known => format!("unknown policy '{name}': expected one of {}", known.join(", ")),
+        }
+    }
+
+    /// All of them, in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Regime> {
+        self.0.values().map(AsRef::as_ref)
+    }
+}
+
+/// Why a policy cannot be set, if that is so. Whoever has it from a config file has heard it there.
+pub(crate) fn mistake(config: &PolicyConfig) -> Option<String> {
+    let name = config.policy.name().as_str();
+    let kinds = Kinds::of(config.policy.limits());
+    let beside = Kinds::of(&config.candidate);
+    if name == resp::NAME || name.ends_with(CANDIDATE) {
+        return Some(format!("a policy cannot be called {name}"));
+    }
+    if !beside.named.iter().all(|kind| kinds.named.contains(kind))
+        || (beside.nameless && !kinds.nameless)
+    {
+        return Some(format!("the candidate of {name} counts someone whom the policy does not"));
+    }
+    let longest = MAX_NAME_BYTES - CANDIDATE.len();
+    let is_long = !config.candidate.is_empty() && name.len() > longest;
+    is_long
+        .then(|| format!("policy {name} has a candidate, so its name has at most {longest} bytes"))
+}
+
+impl From<Policy> for PolicyConfig {
+    /// Enforced, with nothing beside it.
+    fn from(policy: Policy) -> PolicyConfig {
+        PolicyConfig::new(policy)
+    }
+}

@@ -1,0 +1,137 @@
+//! Who lets clients in, and shows them to their loops in turn.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+
+use crate::engine::{Engine, Open};
+
+/// How many may wait to be let in: after a restart all clients come at once.
+const WAITING: i32 = 1_024;
+/// After how long a client that says nothing is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+/// How long nobody is accepted after that went wrong: there may be no file descriptors left.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Resp,
+    Http,
+}
+
+impl Protocol {
+    fn open(self, open: &Open) -> &AtomicUsize {
+        match self {
+            Protocol::Resp => &open.resp,
+            Protocol::Http => &open.http,
+        }
+    }
+
+    /// What whoever finds no place is told: as much as fits into an empty connection.
+    fn sorry(self) -> &'static [u8] {
+        match self {
+            Protocol::Resp => b"-ERR max number of clients reached\r\n",
+            Protocol::Http => {
+                b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            }
+        }
+    }
+}
+
+/// Someone who has come.
+pub(crate) struct Guest {
+    pub(crate) stream: StdStream,
+    /// Tells the connection from all others.
+    pub(crate) number: u64,
+    pub(crate) seat: Seat,
+}
+
+/// A place among those that there may be. It is free again when this is dropped.
+pub(crate) struct Seat {
+    engine: Arc<Engine>,
+    pub(crate) protocol: Protocol,
+}
+
+impl Seat {
+    /// A place, if fewer than so many are taken.
+    fn take(engine: &Arc<Engine>, protocol: Protocol, most: usize) -> Option<Seat> {
+        let before = protocol.open(&engine.open).fetch_add(1, Ordering::Relaxed);
+        let seat = Seat { engine: Arc::clone(engine), protocol };
+        (before < most).then_some(seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.protocol.open(&self.engine.open).fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Listens at an address.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<StdListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    // A server that is started again takes over its address, though old connections are not gone yet.
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(WAITING)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// Lets clients of one protocol in.
+pub(crate) struct Porter {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) doors: Vec<mpsc::UnboundedSender<Guest>>,
+    pub(crate) protocol: Protocol,
+    /// How many there may be at once.
+    pub(crate) most: usize,
+}
+
+impl Porter {
+    pub(crate) async fn accept(self, listener: StdListener, mut stopped: watch::Receiver<bool>) {
+        let listener = match TcpListener::from_std(listener) {
+            Ok(listener) => listener,
+            Err(error) => return tracing::error!("nobody can be let in: {error}"),
+        };
+        for number in 1_u64.. {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = stopped.wait_for(|stopped| *stopped) => return,
+            };
+            match accepted {
+                Ok((stream, _)) => self.show_in(stream, number),
+                // Only this one has changed its mind.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                // Others are served meanwhile, and leave what is missing.
+                Err(error) => {
+                    tracing::warn!("nobody can be let in for a moment: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn show_in(&self, stream: TcpStream, number: u64) {
+        let Some(seat) = Seat::take(&self.engine, self.protocol, self.most) else {
+            let _ = stream.try_write(self.protocol.sorry());
+            return;
+        };
+        let _ = stream.set_nodelay(true);
+        // A client whose machine has gone says nothing, and would keep its place for good.
+        let _ =
+            SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEP_ALIVE));
+        let door = usize::try_from(number).unwrap_or(0) % self.doors.len().max(1);
+        if let (Ok(stream), Some(door)) = (stream.into_std(), self.doors.get(door)) {
+            // If the loop has ended, so has the server.
+            let _ = door.send(Guest { stream, number, seat });
+        }
+    }
+}

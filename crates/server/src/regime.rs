@@ -1,0 +1,163 @@
+//! A policy as it is applied: whom it counts, who is held to more or less, and how far it is enforced.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tollgate::Enforce;
+use tollgate_core::{Decimal, Limit, LimitError, Name, Policy};
+use tollgate_http::Dialect;
+
+use crate::ask::Keys;
+use crate::config::{Override, PolicyConfig};
+use crate::metrics::Counts;
+
+/// What is added to the name of a policy for the candidate that runs beside it.
+pub(crate) const CANDIDATE: &str = ".candidate";
+
+/// A policy, and all that is known of it beforehand.
+#[derive(Debug)]
+pub(crate) struct Regime {
+    policy: Policy,
+    enforce: Enforce,
+    dialect: Dialect,
+    candidate: Option<Policy>,
+    /// Factors by subject and key; the nameless subject is "".
+    overrides: HashMap<Box<str>, HashMap<Box<[u8]>, Decimal>>,
+    kinds: Kinds,
+    /// Each limit as it is written in JSON, with its quotes.
+    lines: Box<[Box<str>]>,
+    counts: Arc<Counts>,
+}
+
+/// Whom the limits of a policy count.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    /// The subjects that have a name, each once.
+    pub(crate) named: Vec<Box<str>>,
+    /// Whether the nameless key is counted as well.
+    pub(crate) nameless: bool,
+}
+
+impl Kinds {
+    pub(crate) fn of(limits: &[Limit]) -> Kinds {
+        let mut kinds = Kinds::default();
+        // Those that count everybody at once need no key.
+        for limit in limits.iter().filter(|limit| limit.item(|_| None).is_err()) {
+            match limit.per().map(Name::as_str) {
+                None => kinds.nameless = true,
+                Some(kind) if kinds.named.iter().any(|known| **known == *kind) => {}
+                Some(kind) => kinds.named.push(kind.into()),
+            }
+        }
+        kinds
+    }
+
+    /// Whether there is nobody to be named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.named.is_empty() && !self.nameless
+    }
+}
+
+impl Regime {
+    pub(crate) fn new(config: PolicyConfig, counts: Arc<Counts>) -> Regime {
+        let PolicyConfig { policy, enforce, candidate, overrides, headers, .. } = config;
+        let line = |limit: &Limit| serde_json::Value::from(limit.to_string()).to_string().into();
+        Regime {
+            enforce,
+            dialect: headers,
+            candidate: beside(&policy, candidate),
+            overrides: by_subject(overrides),
+            kinds: Kinds::of(policy.limits()),
+            lines: policy.limits().iter().map(line).collect(),
+            policy,
+            counts,
+        }
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn name(&self) -> &Name {
+        self.policy.name()
+    }
+
+    pub(crate) fn enforce(&self) -> Enforce {
+        self.enforce
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(crate) fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// The limits that run beside, to be compared.
+    pub(crate) fn candidate(&self) -> Option<&Policy> {
+        self.candidate.as_ref()
+    }
+
+    /// How many keys are held to more or less.
+    pub(crate) fn overrides(&self) -> usize {
+        self.overrides.values().map(HashMap::len).sum()
+    }
+
+    pub(crate) fn counts(&self) -> &Arc<Counts> {
+        &self.counts
+    }
+
+    /// The line of a limit, in JSON.
+    pub(crate) fn line(&self, place: usize) -> &str {
+        self.lines.get(place).map_or("null", AsRef::as_ref)
+    }
+
+    /// The limits for someone who is held to more or less; `None` if they are as they are.
+    ///
+    /// # Errors
+    /// If a limit cannot be scaled so.
+    pub(crate) fn scaled(
+        &self,
+        keys: &Keys<'_>,
+        factor: Option<Decimal>,
+    ) -> Result<Option<Box<[Limit]>>, LimitError> {
+        if factor.is_none() && self.overrides.is_empty() {
+            return Ok(None);
+        }
+        let scale = |limit: &Limit| {
+            let own = match self.factor_of(limit, keys) {
+                Some(own) => limit.scaled(own)?,
+                None => limit.clone(),
+            };
+            factor.map_or(Ok(own.clone()), |factor| own.scaled(factor))
+        };
+        self.policy.limits().iter().map(scale).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// What is said of whom this limit counts. Only their own limits are scaled: one that others share
+    /// must not become wider for them because of one who does.
+    fn factor_of(&self, limit: &Limit, keys: &Keys<'_>) -> Option<Decimal> {
+        let kind = limit.per().map(Name::as_str);
+        let keys_of_kind = self.overrides.get(kind.unwrap_or(""))?;
+        keys_of_kind.get(keys.of(kind)?.as_bytes()).copied()
+    }
+}
+
+fn beside(policy: &Policy, limits: Vec<Limit>) -> Option<Policy> {
+    if limits.is_empty() {
+        return None;
+    }
+    // Whoever sets a name sees to it that there is room for this; without it they would count together.
+    let name = Name::new(&format!("{}{CANDIDATE}", policy.name().as_str())).ok()?;
+    Some(Policy::new(name, limits))
+}
+
+fn by_subject(overrides: Vec<Override>) -> HashMap<Box<str>, HashMap<Box<[u8]>, Decimal>> {
+    let mut all: HashMap<_, HashMap<_, _>> = HashMap::new();
+    for Override { subject, key, factor, .. } in overrides {
+        let subject = subject.as_ref().map_or("", Name::as_str);
+        all.entry(subject.into()).or_default().insert(key, factor);
+    }
+    all
+}

@@ -1,0 +1,210 @@
+//! The bytes of one connection: what came and is not understood yet, and what is to be sent.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep, timeout, timeout_at};
+
+use crate::event_loop::{Loop, Room, Visit};
+
+/// Which of the loop's rooms a connection is in.
+pub(crate) type RoomOf = fn(&Loop) -> &Room;
+
+pub(crate) struct Wire {
+    stream: TcpStream,
+    pub(crate) home: Rc<Loop>,
+    room: RoomOf,
+    visit: Visit,
+    /// The start of something whose end has not come yet.
+    rest: Vec<u8>,
+    /// When that end must have come.
+    rest_by: Option<Instant>,
+    /// What is to be sent.
+    pub(crate) out: Vec<u8>,
+    /// Whether the connection is closed once all is sent.
+    pub(crate) leaving: bool,
+    idle: Option<Pin<Box<Sleep>>>,
+    /// Whether nothing came since this was last looked at.
+    quiet: bool,
+}
+
+/// What happened on the wire.
+pub(crate) enum Event {
+    /// Something was read: this many bytes of the buffer are filled.
+    Came(Box<[u8]>, usize),
+    /// The end of what was begun did not come in time.
+    Late,
+    /// There will be nothing more.
+    Gone,
+}
+
+/// Nobody reads what is sent.
+pub(crate) struct Unread;
+
+impl Wire {
+    pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>, room: RoomOf) -> Wire {
+        Wire {
+            stream,
+            visit: home.visit(number),
+            home,
+            room,
+            rest: Vec::new(),
+            rest_by: None,
+            out: Vec::new(),
+            leaving: false,
+            idle: None,
+            quiet: false,
+        }
+    }
+
+    fn room(&self) -> &Room {
+        (self.room)(&self.home)
+    }
+
+    /// Waits for what comes next: not long for whoever does not read its answers, or has sent only the
+    /// start of something.
+    pub(crate) async fn next(&mut self) -> Event {
+        loop {
+            // Nearly always all is sent at once and nothing is begun, and nobody needs a timer.
+            match poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await {
+                Poll::Ready(Err(_)) => return Event::Gone,
+                Poll::Ready(Ok(())) if self.rest.is_empty() => {
+                    return poll_fn(|cx| self.poll(cx)).await;
+                }
+                _ => {}
+            }
+            let (unsent, patience) = (self.out.len(), Instant::now() + self.room().patience);
+            let by = self.rest_by.map_or(patience, |by| by.min(patience));
+            match timeout_at(by, poll_fn(|cx| self.poll(cx))).await {
+                Ok(event) => return event,
+                Err(_) if self.rest_by.is_some_and(|by| by <= Instant::now()) => {
+                    return Event::Late;
+                }
+                Err(_) if self.out.len() < unsent => {}
+                Err(_) => return Event::Gone,
+            }
+        }
+    }
+
+    /// Gives a buffer back; what begins at `start` is kept until its end comes.
+    pub(crate) fn keep(&mut self, buffer: Box<[u8]>, start: usize, filled: usize) {
+        // Whoever never stops to send must not keep the server from stopping.
+        self.leaving |= self.home.is_stopping();
+        if !self.leaving {
+            self.rest.extend_from_slice(buffer.get(start..filled).unwrap_or_default());
+        }
+        if self.rest.is_empty() {
+            self.rest_by = None;
+        } else if start > 0 || self.rest_by.is_none() {
+            self.rest_by = Some(Instant::now() + self.room().patience);
+        }
+        self.room().give_back(buffer);
+    }
+
+    /// Sends what can be sent, then reads what can be read.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        match self.poll_send(cx) {
+            Poll::Ready(Ok(())) if self.leaving => return Poll::Ready(Event::Gone),
+            Poll::Ready(Err(_)) => return Poll::Ready(Event::Gone),
+            Poll::Pending if self.leaving => return Poll::Pending,
+            // Answers that nobody reads must not pile up.
+            Poll::Pending if self.out.len() >= self.room().unread_bytes => return Poll::Pending,
+            _ => {}
+        }
+        let mut buffer = self.room().take_buffer(&self.rest);
+        let mut space = ReadBuf::new(buffer.get_mut(self.rest.len()..).unwrap_or_default());
+        match Pin::new(&mut self.stream).poll_read(cx, &mut space) {
+            Poll::Ready(Ok(())) if !space.filled().is_empty() => {
+                let filled = self.rest.len() + space.filled().len();
+                self.rest.clear();
+                self.quiet = false;
+                self.begin_answers();
+                Poll::Ready(Event::Came(buffer, filled))
+            }
+            Poll::Ready(ended) => {
+                self.room().give_back(buffer);
+                if ended.is_ok() { self.leave() } else { Poll::Ready(Event::Gone) }
+            }
+            Poll::Pending => {
+                self.room().give_back(buffer);
+                if self.home.is_stopping() {
+                    return self.leave();
+                }
+                self.visit.wake_by(cx.waker());
+                if self.is_idle(cx) { Poll::Ready(Event::Gone) } else { Poll::Pending }
+            }
+        }
+    }
+
+    fn begin_answers(&mut self) {
+        if self.out.is_empty() {
+            self.out = self.home.take_answers();
+        }
+    }
+
+    /// There is nothing more to be read; what was answered is still sent.
+    fn leave(&mut self) -> Poll<Event> {
+        self.leaving = true;
+        if self.out.is_empty() { Poll::Ready(Event::Gone) } else { Poll::Pending }
+    }
+
+    /// Whether nothing has come for too long. One timer is set for many requests.
+    fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(bound) = self.room().idle else { return false };
+        let timer = self.idle.get_or_insert_with(|| Box::pin(sleep(bound)));
+        while timer.as_mut().poll(cx).is_ready() {
+            if std::mem::replace(&mut self.quiet, true) {
+                return true;
+            }
+            timer.as_mut().reset(Instant::now() + bound);
+        }
+        false
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut sent = 0;
+        while let Some(unsent @ [_, ..]) = self.out.get(sent..) {
+            match Pin::new(&mut self.stream).poll_write(cx, unsent) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(more)) => sent += more,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    self.out.drain(..sent);
+                    return Poll::Pending;
+                }
+            }
+        }
+        if self.out.capacity() > 0 {
+            self.home.give_back_answers(std::mem::take(&mut self.out));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// If there is too much to be sent, waits until it is.
+    ///
+    /// # Errors
+    /// If the client reads nothing of it for too long.
+    pub(crate) async fn drain(&mut self) -> Result<(), Unread> {
+        if self.out.len() < self.room().unread_bytes {
+            return Ok(());
+        }
+        loop {
+            let (unsent, patience) = (self.out.len(), self.room().patience);
+            match timeout(patience, poll_fn(|cx| self.poll_send(cx))).await {
+                Ok(Ok(())) => return Ok(()),
+                Err(_) if self.out.len() < unsent => {}
+                Ok(Err(_)) | Err(_) => return Err(Unread),
+            }
+        }
+    }
+
+    /// The stream, for whoever goes on with another protocol.
+    pub(crate) fn into_parts(self) -> (TcpStream, Rc<Loop>, Visit) {
+        (self.stream, self.home, self.visit)
+    }
+}

@@ -1,0 +1,126 @@
+//! Those who are held to more or less.
+
+/// Texts, and what is told of them.
+pub(crate) const CASES: [(&str, &str); 24] = [
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = { key = \"a\", factor = 2 }",
+        "3:1: policy.a.overrides is a table; expected a list such as [{ key = \"user=42\", \
+         factor = 0.1 }]",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [\"a\"]",
+        "3:14: an item of policy.a.overrides is a string; expected a table",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\" }]",
+        "3:14: policy.a.overrides has no factor",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ factor = 2 }]",
+        "3:14: policy.a.overrides has no key",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = 5, factor = 2 }]",
+        "3:22: policy.a.overrides.key is a whole number; expected whom it is about, such as \
+         \"user=42\"",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 2, limit = 1 \
+         }]",
+        "3:39: policy.a.overrides.limit is not known; expected key or factor",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"\", factor = 2 }]",
+        "3:22: policy.a.overrides: key is empty; expected 1 to 1024 bytes",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per ip\", \"gcra 1/s per user\"]\noverrides = [{ key \
+         = \"a\", factor = 2 }]",
+        "3:22: policy.a.overrides: key is \"a\", which the policy does not count; expected ip=… \
+         or user=…",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per ip\", \"gcra 1/s per user\"]\noverrides = [{ key \
+         = \"org=5\", factor = 2 }]",
+        "3:22: policy.a.overrides: key is \"org=5\", which the policy does not count; expected \
+         ip=… or user=…",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per ip\", \"gcra 1/s per user\"]\noverrides = [{ key \
+         = \"ip=\", factor = 2 }]",
+        "3:22: policy.a.overrides: key is empty; expected 1 to 1024 bytes",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per ip\", \"gcra 1/s per user\"]\noverrides = [{ key \
+         = \"IP=1\", factor = 2 }]",
+        "3:22: policy.a.overrides: key is \"IP=1\", which the policy does not count; expected \
+         ip=… or user=…",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per all\"]\noverrides = [{ key = \"a\", factor = 2 }]",
+        "3:22: policy.a.overrides: key is \"a\", but the policy counts nobody by a key",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 1e3 }]",
+        "3:36: policy.a.overrides.factor is 1e3; expected digits with at most 9 of them after a \
+         point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = -1 }]",
+        "3:36: policy.a.overrides.factor is -1; expected digits with at most 9 of them after a \
+         point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = +1 }]",
+        "3:36: policy.a.overrides.factor is +1; expected digits with at most 9 of them after a \
+         point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = inf }]",
+        "3:36: policy.a.overrides.factor is inf; expected digits with at most 9 of them after a \
+         point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 0x10 }]",
+        "3:36: policy.a.overrides.factor is 0x10; expected digits with at most 9 of them after \
+         a point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 0.1234567891 \
+         }]",
+        "3:36: policy.a.overrides.factor is 0.1234567891; expected digits with at most 9 of \
+         them after a point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = \"a half\" }]",
+        "3:36: policy.a.overrides.factor is \"a half\"; expected digits with at most 9 of them \
+         after a point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = true }]",
+        "3:36: policy.a.overrides.factor is a boolean; expected digits with at most 9 of them \
+         after a point, such as 0.5",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 1000001 }]",
+        "3:14: limit \"gcra 1/s\": factor \"1000001\" is not accepted; expected a decimal from \
+         0 to 1000000 that keeps the limit within its bounds",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\", \"gcra 1/week burst 1 per user\"]\noverrides = [{ \
+         key = \"user=1\", factor = 10000 }]",
+        "3:14: limit \"gcra 1/week per user\": factor \"10000\" is not accepted; expected a \
+         decimal from 0 to 1000000 that keeps the limit within its bounds",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per ip\", \"gcra 1/s per user\"]\noverrides = [{ key \
+         = \"ip=1\", factor = 2 }, { key = \"user=1\", factor = 2 }, { key = \"ip=1\", factor = \
+         3 }]",
+        "3:76: policy.a.overrides has this key twice",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[policy.a.overrides]]\nkey = \"a\"\nfactor = \
+         2\n[[policy.a.overrides]]\nkey = \"a\"\nfactor = 2",
+        "6:1: policy.a.overrides has this key twice",
+    ),
+];

@@ -1,0 +1,177 @@
+//! `[policy.NAME]`.
+
+/// Texts, and what is told of them.
+pub(crate) const CASES: [(&str, &str); 35] = [
+    (
+        "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
+        "1:9: policy: name \"a b\" has ' '; expected letters, digits, '-', '_' or '.'",
+    ),
+    (
+        "[policy.\"\"]\nlimits = [\"gcra 1/s\"]",
+        "1:9: policy: name is empty; expected 1 to 64 bytes",
+    ),
+    (
+        "[policy.\"\\u001b[31m\"]\nlimits = [\"gcra 1/s\"]",
+        "1:9: policy: name \"\\u{1b}[31m\" has '\\u{1b}'; expected letters, digits, '-', '_' or \
+         '.'",
+    ),
+    (
+        "[policy.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]\nlimits = \
+         [\"gcra 1/s\"]",
+        "1:9: policy: name has 65 bytes; expected 1 to 64",
+    ),
+    (
+        "[policy.\"cl.throttle\"]\nlimits = [\"gcra 1/s\"]",
+        "1:9: a policy cannot be called \"cl.throttle\": the limits of the command CL.THROTTLE \
+         count under that name",
+    ),
+    (
+        "[policy.\"a.candidate\"]\nlimits = [\"gcra 1/s\"]",
+        "1:9: a policy cannot be called \"a.candidate\": the candidate of another policy may \
+         count under that name",
+    ),
+    (
+        "[policy.cl.throttle]\nlimits = [\"gcra 1/s\"]",
+        "1:9: policy.cl has no limits; expected limits = [\"…\"]\n1:12: policy.cl.throttle is \
+         not known; expected limits, candidate, overrides, enforce, headers, distribution or \
+         on_failure",
+    ),
+    ("[policy.a]", "1:9: policy.a has no limits; expected limits = [\"…\"]"),
+    ("[policy.a]\nlimits = []", "2:10: policy.a.limits is empty, so that all would pass"),
+    (
+        "[policy.a]\nlimits = \"gcra 1/s\"",
+        "2:10: policy.a.limits is a string; expected a list of limit lines, such as [\"gcra \
+         100/s burst 200\"]",
+    ),
+    (
+        "[policy.a]\nlimits = [1]",
+        "2:11: an item of policy.a.limits is a whole number; expected a limit line, such as \
+         \"gcra 100/s burst 200\"",
+    ),
+    (
+        "[policy.a]\nlimits = [[\"gcra 1/s\"]]",
+        "2:11: an item of policy.a.limits is a list; expected a limit line, such as \"gcra \
+         100/s burst 200\"",
+    ),
+    (
+        "[policy.a]\nlimits = [\"\"]",
+        "2:11: limit \"\", column 1: algorithm is missing; expected gcra, token-bucket, \
+         leaky-bucket, legacy, fixed-window, request-window, sliding-log, sliding-counters, \
+         sliding-window, ar1, concurrency, unlimited",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/minn\"]",
+        "2:19: limit \"gcra 1/minn\", column 8: period \"minn\" is not accepted; expected a \
+         unit (us, ms, s, min, h, day, week; for fixed-window also month, year) or a whole \
+         number from 1 on with one, such as 10min (did you mean \"min\"?)",
+    ),
+    (
+        "[policy.a]\nlimits = [ 'é', 'gcra  0/s' ]",
+        "2:13: limit \"é\", column 1: algorithm \"é\" is not accepted; expected gcra, \
+         token-bucket, leaky-bucket, legacy, fixed-window, request-window, sliding-log, \
+         sliding-counters, sliding-window, ar1, concurrency, unlimited\n2:24: limit \"gcra  \
+         0/s\", column 7: count \"0\" is not accepted; expected a whole number from 1 to \
+         4294967295",
+    ),
+    (
+        "[policy.a]\nlimits = [\"\\u0067cra 0/s\"]",
+        "2:11: limit \"gcra 0/s\", column 6: count \"0\" is not accepted; expected a whole \
+         number from 1 to 4294967295",
+    ),
+    (
+        "[policy.a]\nlimits = [\"\"\"\ngcra 0/s\"\"\"]",
+        "3:6: limit \"gcra 0/s\", column 6: count \"0\" is not accepted; expected a whole \
+         number from 1 to 4294967295",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per a/b\"]",
+        "2:25: limit \"gcra 1/s per a/b\", column 14: per \"a/b\" is not accepted; expected a \
+         name of up to 64 letters, digits, '-', '_' and '.', such as ip or user",
+    ),
+    (
+        "[policy.a]\nlimts = [\"gcra 1/s\"]",
+        "1:9: policy.a has no limits; expected limits = [\"…\"]\n2:1: policy.a.limts is not \
+         known; expected limits, candidate, overrides, enforce, headers, distribution or \
+         on_failure (did you mean \"limits\"?)",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nlimit = \"gcra 1/s\"",
+        "3:1: policy.a.limit is not known; expected limits, candidate, overrides, enforce, \
+         headers, distribution or on_failure (did you mean \"limits\"?)",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \"shadw\"",
+        "3:11: enforce \"shadw\" is not known; expected on, shadow, silent, off or a share such \
+         as 25% (did you mean \"shadow\"?)",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \"101%\"",
+        "3:11: enforce \"101%\" is not known; expected on, shadow, silent, off or a share such \
+         as 25%",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = 25",
+        "3:11: policy.a.enforce is a whole number; expected on, shadow, silent, off or a share \
+         such as \"25%\"",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \
+         \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
+        "3:11: policy.a.enforce is \
+         \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\"; expected on, \
+         shadow, silent, off or a share such as \"25%\"",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nheaders = \"draft8\"",
+        "3:11: policy.a.headers is \"draft8\"; expected ietf, draft-8, draft-7, draft-6, \
+         x-epoch, x-delta, leaky or none (did you mean \"draft-8\"?)",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nheaders = false",
+        "3:11: policy.a.headers is a boolean; expected ietf, draft-8, draft-7, draft-6, \
+         x-epoch, x-delta, leaky or none",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"lese\"",
+        "3:16: policy.a.distribution is \"lese\"; expected strict, write-behind or lease (did \
+         you mean \"lease\"?)",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = []",
+        "3:16: policy.a.distribution is a list; expected strict, write-behind or lease",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\non_failure = \"open\"",
+        "3:14: policy.a.on_failure is \"open\"; expected allow, deny or local",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\non_failure = 1979-05-27",
+        "3:14: policy.a.on_failure is a date or time; expected allow, deny or local",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ncandidate = \"gcra 1/s\"",
+        "3:13: policy.a.candidate is a string; expected a list of limit lines, such as [\"gcra \
+         100/s burst 200\"]",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ncandidate = [\"gcra 0/s\"]",
+        "3:20: limit \"gcra 0/s\", column 6: count \"0\" is not accepted; expected a whole \
+         number from 1 to 4294967295",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ncandidate = [\"gcra 1/s per user\"]",
+        "3:13: policy.a.candidate counts per user; expected only whom the limits count as well",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s per ip\", \"gcra 1/s per user\"]\ncandidate = [\"gcra \
+         1/s per all\", \"gcra 1/s\"]",
+        "3:13: policy.a.candidate counts the nameless key; expected only whom the limits count \
+         as well",
+    ),
+    (
+        "[policy.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]\nlimits = [\"gcra \
+         1/s\"]\ncandidate = [\"gcra 2/s\"]",
+        "3:13: a policy with a candidate has a name of at most 54 bytes, since the candidate \
+         counts under it with .candidate at its end",
+    ),
+];

@@ -1,0 +1,239 @@
+//! `[server]`.
+
+/// Texts, and what is told of them.
+pub(crate) const CASES: [(&str, &str); 57] = [
+    (
+        "[server]\nhttp = \"localhost:8080\"",
+        "2:8: server.http is \"localhost:8080\"; expected an address with a port, such as \
+         127.0.0.1:8080, or off",
+    ),
+    (
+        "[server]\nhttp = \"127.0.0.1\"",
+        "2:8: server.http is \"127.0.0.1\"; expected an address with a port, such as \
+         127.0.0.1:8080, or off",
+    ),
+    (
+        "[server]\nhttp = \"\"",
+        "2:8: server.http is \"\"; expected an address with a port, such as 127.0.0.1:8080, or \
+         off",
+    ),
+    (
+        "[server]\nhttp = \"Off\"",
+        "2:8: server.http is \"Off\"; expected an address with a port, such as 127.0.0.1:8080, \
+         or off",
+    ),
+    (
+        "[server]\nhttp = false",
+        "2:8: server.http is a boolean; expected an address with a port, such as \
+         127.0.0.1:8080, or off",
+    ),
+    (
+        "[server]\nresp = 6380",
+        "2:8: server.resp is a whole number; expected an address with a port, such as \
+         127.0.0.1:8080, or off",
+    ),
+    (
+        "[server]\ngrpc = [\"127.0.0.1:8081\"]",
+        "2:8: server.grpc is a list; expected an address with a port, such as 127.0.0.1:8080, \
+         or off",
+    ),
+    (
+        "[server]\nhttp = \"127.0.0.1:6380\"",
+        "2:8: server.http is 127.0.0.1:6380; expected an address other than that of server.resp",
+    ),
+    (
+        "[server]\nresp = \"127.0.0.1:9\"\nhttp = \"127.0.0.1:9\"",
+        "3:8: server.http is 127.0.0.1:9; expected an address other than that of server.resp",
+    ),
+    (
+        "[server]\ngrpc = \"127.0.0.1:8080\"",
+        "2:8: server.grpc is 127.0.0.1:8080; expected an address other than that of server.http",
+    ),
+    ("[server]\nloops = 0", "2:9: server.loops is 0; expected a whole number from 1 to 1024"),
+    ("[server]\nloops = 1025", "2:9: server.loops is 1025; expected a whole number from 1 to 1024"),
+    ("[server]\nloops = -1", "2:9: server.loops is -1; expected a whole number from 1 to 1024"),
+    (
+        "[server]\nloops = \"two\"",
+        "2:9: server.loops is a string; expected a whole number from 1 to 1024",
+    ),
+    (
+        "[server]\nloops = 1.0",
+        "2:9: server.loops is a number with a fraction; expected a whole number from 1 to 1024",
+    ),
+    (
+        "[server]\nloops = 99999999999999999999",
+        "2:9: server.loops is 99999999999999999999; expected a whole number from 1 to 1024",
+    ),
+    (
+        "[server]\ntrusted_proxies = \"10.0.0.0/8\"",
+        "2:19: server.trusted_proxies is a string; expected a list of networks",
+    ),
+    (
+        "[server]\ntrusted_proxies = [\"10.0.0.0/33\"]",
+        "2:20: an item of server.trusted_proxies is \"10.0.0.0/33\"; expected an address, or a \
+         network such as 10.0.0.0/8 or 2001:db8::/32",
+    ),
+    (
+        "[server]\ntrusted_proxies = [10]",
+        "2:20: an item of server.trusted_proxies is a whole number; expected an address, or a \
+         network such as 10.0.0.0/8 or 2001:db8::/32",
+    ),
+    (
+        "[server]\ntrusted_proxies = [\"proxy.example.org\"]",
+        "2:20: an item of server.trusted_proxies is \"proxy.example.org\"; expected an address, \
+         or a network such as 10.0.0.0/8 or 2001:db8::/32",
+    ),
+    (
+        "[server]\nipv6_prefix = 31",
+        "2:15: server.ipv6_prefix is 31; expected a whole number from 32 to 128",
+    ),
+    (
+        "[server]\nipv6_prefix = 129",
+        "2:15: server.ipv6_prefix is 129; expected a whole number from 32 to 128",
+    ),
+    (
+        "[server]\nipv6_prefix = \"/64\"",
+        "2:15: server.ipv6_prefix is a string; expected a whole number from 32 to 128",
+    ),
+    ("[server]\ntls = true", "2:7: server.tls is a boolean; expected a table"),
+    ("[server.tls]\ncert = \"a.pem\"", "1:9: server.tls has no key"),
+    (
+        "[server.tls]\ncert = \"\"\nkey = 5",
+        "2:8: server.tls.cert is empty; expected the name of a file\n3:7: server.tls.key is a \
+         whole number; expected the name of a file",
+    ),
+    (
+        "[server.tls]\ncert = \"a\"\nkey = \"b\"\nca = \"c\"",
+        "4:1: server.tls.ca is not known; expected cert, key or client_ca",
+    ),
+    ("[server]\nauth = \"secret\"", "2:8: server.auth is a string; expected a table"),
+    (
+        "[server.auth]\ntoken = \"secret\"",
+        "2:1: server.auth.token is not known; expected token_file or admin_token_file (did you \
+         mean \"token_file\"?)",
+    ),
+    (
+        "[server.auth]\ntoken_file = []",
+        "2:14: server.auth.token_file is a list; expected the name of a file",
+    ),
+    ("[server]\nhttp_bounds = 1", "2:15: server.http_bounds is a whole number; expected a table"),
+    ("[server]\nresp_bounds = []", "2:15: server.resp_bounds is a list; expected a table"),
+    (
+        "[server.http_bounds]\nheaders = 129",
+        "2:11: server.http_bounds.headers is 129; expected a whole number from 1 to 128",
+    ),
+    (
+        "[server.http_bounds]\nheaders = 0",
+        "2:11: server.http_bounds.headers is 0; expected a whole number from 1 to 128",
+    ),
+    (
+        "[server.http_bounds]\nhead_bytes = 67108865",
+        "2:14: server.http_bounds.head_bytes is 67108865; expected a whole number from 1 to \
+         67108864",
+    ),
+    (
+        "[server.http_bounds]\nbody_bytes = \"64k\"",
+        "2:14: server.http_bounds.body_bytes is a string; expected a whole number from 1 to \
+         67108864",
+    ),
+    (
+        "[server.http_bounds]\nbatch = 1.5",
+        "2:9: server.http_bounds.batch is a number with a fraction; expected a whole number \
+         from 1 to 1000000",
+    ),
+    (
+        "[server.http_bounds]\npipeline = -1",
+        "2:12: server.http_bounds.pipeline is -1; expected a whole number from 1 to 1000000",
+    ),
+    (
+        "[server.http_bounds]\nunread_bytes = 0x4000001",
+        "2:16: server.http_bounds.unread_bytes is 0x4000001; expected a whole number from 1 to \
+         67108864",
+    ),
+    (
+        "[server.http_bounds]\nstreams = 10001",
+        "2:11: server.http_bounds.streams is 10001; expected a whole number from 1 to 10000",
+    ),
+    (
+        "[server.http_bounds]\npatience = 5",
+        "2:12: server.http_bounds.patience is a whole number; expected a whole number of ms, s, \
+         min or h, such as \"5s\", from 1ms to 1h",
+    ),
+    (
+        "[server.http_bounds]\npatience = \"5\"",
+        "2:12: server.http_bounds.patience is \"5\"; expected a whole number of ms, s, min or \
+         h, such as \"5s\", from 1ms to 1h",
+    ),
+    (
+        "[server.http_bounds]\npatience = \"0ms\"",
+        "2:12: server.http_bounds.patience is \"0ms\"; expected a whole number of ms, s, min or \
+         h, such as \"5s\", from 1ms to 1h",
+    ),
+    (
+        "[server.http_bounds]\npatience = \"61min\"",
+        "2:12: server.http_bounds.patience is \"61min\"; expected a whole number of ms, s, min \
+         or h, such as \"5s\", from 1ms to 1h",
+    ),
+    (
+        "[server.http_bounds]\nidle = \"25h\"",
+        "2:8: server.http_bounds.idle is \"25h\"; expected a whole number of ms, s, min or h, \
+         such as \"5s\", from 1ms to 24h",
+    ),
+    (
+        "[server.http_bounds]\nidle = \"1 s\"",
+        "2:8: server.http_bounds.idle is \"1 s\"; expected a whole number of ms, s, min or h, \
+         such as \"5s\", from 1ms to 24h",
+    ),
+    (
+        "[server.http_bounds]\nconnections = 1_000_001",
+        "2:15: server.http_bounds.connections is 1_000_001; expected a whole number from 1 to \
+         1000000",
+    ),
+    (
+        "[server.http_bounds]\nword_bytes = 1",
+        "2:1: server.http_bounds.word_bytes is not known; expected headers, head_bytes, \
+         body_bytes, batch, pipeline, unread_bytes, streams, patience, idle or connections (did \
+         you mean \"body_bytes\"?)",
+    ),
+    (
+        "[server.resp_bounds]\nwords = 0",
+        "2:9: server.resp_bounds.words is 0; expected a whole number from 1 to 1000000",
+    ),
+    (
+        "[server.resp_bounds]\nword_bytes = 0",
+        "2:14: server.resp_bounds.word_bytes is 0; expected a whole number from 1 to 67108864",
+    ),
+    (
+        "[server.resp_bounds]\ncommand_bytes = true",
+        "2:17: server.resp_bounds.command_bytes is a boolean; expected a whole number from 1 to \
+         67108864",
+    ),
+    (
+        "[server.resp_bounds]\ntransaction_bytes = 67108865",
+        "2:21: server.resp_bounds.transaction_bytes is 67108865; expected a whole number from 1 \
+         to 67108864",
+    ),
+    (
+        "[server.resp_bounds]\npipeline = 1000001",
+        "2:12: server.resp_bounds.pipeline is 1000001; expected a whole number from 1 to 1000000",
+    ),
+    (
+        "[server.resp_bounds]\nunread_bytes = 1e3",
+        "2:16: server.resp_bounds.unread_bytes is a number with a fraction; expected a whole \
+         number from 1 to 67108864",
+    ),
+    (
+        "[server.resp_bounds]\npatience = \"2h\"",
+        "2:12: server.resp_bounds.patience is \"2h\"; expected a whole number of ms, s, min or \
+         h, such as \"5s\", from 1ms to 1h",
+    ),
+    (
+        "[server.resp_bounds]\nconnections = 0",
+        "2:15: server.resp_bounds.connections is 0; expected a whole number from 1 to 1000000",
+    ),
+    (
+        "[server.resp_bounds]\nheaders = 1",
+        "2:1: server.resp_bounds.headers is not known; expected words, word_bytes, \
+         command_bytes, transaction_bytes, pipeline, unread_bytes, patience or connections",
+    ),
+];

@@ -1,0 +1,110 @@
+//! `[store]`.
+
+/// Texts, and what is told of them.
+pub(crate) const CASES: [(&str, &str); 20] = [
+    (
+        "[store]\nurl = \"localhost:6379\"",
+        "2:7: store.url is not the URL of a store: there is no scheme; expected \
+         redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
+         redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
+         over TLS), or memory:",
+    ),
+    (
+        "[store]\nurl = \"http://me:secret@localhost\"",
+        "2:7: store.url is not the URL of a store: the scheme is \"http\"; expected \
+         redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
+         redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
+         over TLS), or memory:",
+    ),
+    (
+        "[store]\nurl = \"\"",
+        "2:7: store.url is not the URL of a store: there is no scheme; expected \
+         redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
+         redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
+         over TLS), or memory:",
+    ),
+    (
+        "[store]\nurl = 6379",
+        "2:7: store.url is a whole number; expected the URL of a store, such as memory: or \
+         redis://host:port",
+    ),
+    (
+        "[store]\nurl = \"redis+sentinel://:secret@a:1\"",
+        "2:7: store.url is not the URL of a store: the name of the primary is missing after the \
+         hosts; expected redis://host:port, rediss://host:port (TLS), \
+         redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/name \
+         (rediss+cluster:// and rediss+sentinel:// over TLS), or memory:",
+    ),
+    (
+        "[store]\nurl = \"redis://:secret@localhost:99999\"",
+        "2:7: store.url is not the URL of a store: it cannot be read; expected \
+         redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
+         redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
+         over TLS), or memory:",
+    ),
+    (
+        "[store]\nprefix = \"\"",
+        "2:10: store.prefix is \"\"; expected 1 to 64 letters, digits, '-', '_', '.', ':' or '/'",
+    ),
+    (
+        "[store]\nprefix = \"a{b}\"",
+        "2:10: store.prefix is \"a{b}\"; expected 1 to 64 letters, digits, '-', '_', '.', ':' \
+         or '/'",
+    ),
+    (
+        "[store]\nprefix = 5",
+        "2:10: store.prefix is a whole number; expected 1 to 64 letters, digits, '-', '_', '.', \
+         ':' or '/'",
+    ),
+    (
+        "[store]\nprefix = \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
+        "2:10: store.prefix is \
+         \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\"; expected 1 to 64 \
+         letters, digits, '-', '_', '.', ':' or '/'",
+    ),
+    (
+        "[store]\nmax_keys = 0",
+        "2:12: store.max_keys is 0; expected a whole number from 1 to 4000000000",
+    ),
+    (
+        "[store]\nmax_keys = 4_000_000_001",
+        "2:12: store.max_keys is 4_000_000_001; expected a whole number from 1 to 4000000000",
+    ),
+    (
+        "[store]\nmax_keys = \"many\"",
+        "2:12: store.max_keys is a string; expected a whole number from 1 to 4000000000",
+    ),
+    (
+        "[store]\nwhen_full = \"dney\"",
+        "2:13: store.when_full is \"dney\"; expected deny or allow (did you mean \"deny\"?)",
+    ),
+    ("[store]\nwhen_full = true", "2:13: store.when_full is a boolean; expected deny or allow"),
+    (
+        "[store]\ndeadline = 20",
+        "2:12: store.deadline is a whole number; expected a whole number of ms, s, min or h, \
+         such as \"5s\", from 1ms to 1min",
+    ),
+    (
+        "[store]\ndeadline = \"20\"",
+        "2:12: store.deadline is \"20\"; expected a whole number of ms, s, min or h, such as \
+         \"5s\", from 1ms to 1min",
+    ),
+    (
+        "[store]\ndeadline = \"2min\"",
+        "2:12: store.deadline is \"2min\"; expected a whole number of ms, s, min or h, such as \
+         \"5s\", from 1ms to 1min",
+    ),
+    (
+        "[store]\nmax_key = 1",
+        "2:1: store.max_key is not known; expected url, prefix, max_keys, when_full or deadline \
+         (did you mean \"max_keys\"?)",
+    ),
+    (
+        "[store]\nurl = \"redis://a:1\"\n[policy.a]\nlimits = [\"gcra 1/s\", \"gcra 1/s\", \
+         \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \
+         \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \
+         \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\"]",
+        "4:10: policy.a.limits is a list of 17 limits; expected at most 16 where the store is \
+         not memory:",
+    ),
+];
