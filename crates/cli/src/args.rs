@@ -1,6 +1,5 @@
 //! What can be typed.
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -9,13 +8,16 @@ use clap::builder::styling::{AnsiColor, Style};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use tollgate_core::Limit;
+use tollgate_server::Listen;
+use tracing_subscriber::filter::LevelFilter;
 
+pub(crate) const ALLOWED: Style = AnsiColor::Green.on_default();
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 /// Say "this much, no more", and see what it would do.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Try:  tollgate explain 'gcra 30/min burst 16'")]
+#[command(after_help = "Try:  tollgate serve")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -28,6 +30,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(Serve),
+    Check(Check),
     Simulate(Simulate),
     Explain(Explain),
     Validate(Validate),
@@ -41,41 +44,93 @@ pub(crate) enum Command {
     },
 }
 
-/// Answer checks from any Redis client
+/// Answer checks over HTTP and the Redis protocol
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-CL.THROTTLE brings its limit along; TG.CHECK, TG.PEEK, TG.REFUND, TG.CHARGE, TG.RESET, TG.RESERVE,
-TG.SETTLE, TG.RELEASE and TG.RENEW ask for a policy by its name. --limit lines make the policy
-\"default\". Ctrl-C finishes what is in flight, then stops.
+Without a config there is the policy \"default\" of the --limit lines, and CL.THROTTLE, which brings
+its limit along. What is given here goes before what the config says. The config is read anew when
+it changes and on SIGHUP; one with mistakes changes nothing. Ctrl-C finishes what is in flight,
+then stops.
 
 Examples:
   tollgate serve
   tollgate serve --limit 'gcra 100/s burst 200' --limit 'fixed-window 100000/day'
-  tollgate serve --store redis://127.0.0.1:6379 --resp 127.0.0.1:7000
+  tollgate serve --config tollgate.toml --store redis://127.0.0.1:6379
 
+  curl --json '{\"key\": \"user-42\"}' http://127.0.0.1:8080/v1/check
   redis-cli -p 6380 CL.THROTTLE user-42 15 30 60
   redis-cli -p 6380 TG.CHECK default user-42 COST 5")]
 pub(crate) struct Serve {
+    /// A config file in TOML: policies, addresses, bounds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
     /// A limit line of the policy "default"; give several to check them together, all or nothing
     #[arg(long = "limit", value_name = "LINE")]
     pub(crate) limits: Vec<Limit>,
 
-    /// Where the Redis protocol is spoken
-    #[arg(long, value_name = "ADDR|off", default_value = "127.0.0.1:6380", value_parser = listen)]
-    pub(crate) resp: Listen,
+    /// Where HTTP is spoken [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR|off")]
+    pub(crate) http: Option<Listen>,
+
+    /// Where the Redis protocol is spoken [default: 127.0.0.1:6380]
+    #[arg(long, value_name = "ADDR|off")]
+    pub(crate) resp: Option<Listen>,
 
     /// Where state is kept: memory:, redis://host:port, rediss://… (TLS), redis+cluster://host:port,…
-    /// or redis+sentinel://host:port,…/name
-    #[arg(long, value_name = "URL", default_value = "memory:", value_parser = store)]
-    pub(crate) store: Store,
+    /// or redis+sentinel://host:port,…/name [default: memory:]
+    #[arg(long, value_name = "URL", value_parser = store_url)]
+    pub(crate) store: Option<String>,
 
     /// How many threads share the connections [default: one for each processor]
     #[arg(long, value_name = "N")]
     pub(crate) loops: Option<NonZeroUsize>,
 
+    /// How logs are written, to standard error
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) log: Log,
+
+    /// What is logged: error, warn, info, debug or off
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub(crate) log_level: LevelFilter,
+
     /// Listen where other machines can reach it, though there is no TLS and no password yet
     #[arg(long)]
     pub(crate) insecure: bool,
+}
+
+/// Ask a running server whether a key may pass
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The exit code is 0 if it may pass, 1 if not, 2 if there was no answer.
+
+Examples:
+  tollgate check default user-42
+  tollgate check login ip=203.0.113.9 user=42 --cost 5
+  tollgate check default user-42 --peek --json")]
+pub(crate) struct Check {
+    /// Where the server is
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) server: String,
+
+    /// The policy
+    pub(crate) policy: String,
+
+    /// The key; for limits with "per ip", ip=203.0.113.9
+    #[arg(required = true, value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
+
+    /// How much it takes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) cost: u64,
+
+    /// Only look: take nothing
+    #[arg(long)]
+    pub(crate) peek: bool,
+
+    /// Print the server's answer as it is
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Run a trace through limits and show each decision
@@ -150,6 +205,15 @@ pub(crate) enum Color {
     Never,
 }
 
+/// How logs are written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Log {
+    /// For people
+    Text,
+    /// For programs: one object a line
+    Json,
+}
+
 impl Color {
     pub(crate) fn set(self) {
         match self {
@@ -161,27 +225,16 @@ impl Color {
     }
 }
 
-/// Where to listen, if at all.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Listen {
-    At(SocketAddr),
-    Off,
-}
-
-fn listen(text: &str) -> Result<Listen, String> {
-    match text {
-        "off" => Ok(Listen::Off),
-        _ => text.parse().map(Listen::At).map_err(|_| {
-            String::from("expected an address with a port, such as 127.0.0.1:6380, or off")
-        }),
-    }
-}
-
 /// Where state is kept.
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
     Memory,
     Far(String),
+}
+
+/// The URL of a store that could be there.
+fn store_url(url: &str) -> Result<String, String> {
+    store(url).map(|_| url.to_owned())
 }
 
 fn store(url: &str) -> Result<Store, String> {

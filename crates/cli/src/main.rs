@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod check;
 mod explain;
 mod far;
+mod file;
 mod serve;
 mod simulate;
 mod validate;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<Answer> {
     match command {
         Command::Serve(args) => serve::run(&args).map(|()| Answer::Yes),
+        Command::Check(args) => check::run(&args),
         Command::Simulate(args) => simulate::run(&args).map(|()| Answer::Yes),
         Command::Explain(args) => explain::run(&args).map(|()| Answer::Yes),
         Command::Validate(args) => validate::run(&args),

@@ -1,119 +1,122 @@
-//! `tollgate serve`: the same engine for whoever speaks the Redis protocol.
+//! `tollgate serve`: the same engine for whoever speaks HTTP or the Redis protocol.
+
+mod log;
+mod reload;
+mod settings;
+mod signals;
+mod store;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tokio::runtime;
-use tollgate_core::{Name, Policy};
-use tollgate_redis::RedisStore;
-use tollgate_server::Server;
+use tollgate_server::{Config, Listen, PolicyConfig, Server};
 
-use crate::args::{Listen, Serve, Store};
+use crate::args::Serve;
+use reload::Reloading;
+use signals::{Signal, Signals};
+
+/// How many policies are told when it starts.
+const MOST_ANNOUNCED: usize = 10;
 
 pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
-    let address = address(args)?;
+    log::begin(args.log, args.log_level);
+    let mut reloading = Reloading::begin(args)?;
+    let config = settings::read(args)?;
+    refuse_strangers(args, &config)?;
     // Whoever asks us to stop while we start is heard as well.
     let waiting = runtime::Builder::new_current_thread().enable_all().build()?;
-    let signals = waiting.block_on(async { Signals::listen() })?;
-    let server = start(args, address)?;
-    announce(args, server.resp().unwrap_or(address));
-    waiting.block_on(signals.wait());
-    anstream::eprintln!("stopping");
+    let mut signals = waiting.block_on(async { Signals::listen() })?;
+    let server = start(&config)?;
+    announce(&server, &config);
+    waiting.block_on(async {
+        loop {
+            tokio::select! {
+                signal = signals.next() => match signal {
+                    Signal::Stop => break,
+                    Signal::Reload => reloading.reload(args, &server),
+                },
+                () = reloading.changed() => reloading.reload_if_new(args, &server),
+            }
+        }
+    });
+    tracing::info!("stopping");
     server.stop();
     Ok(())
 }
 
-/// Where to listen. Beyond this machine only if that is meant: there are no passwords yet.
-fn address(args: &Serve) -> anyhow::Result<SocketAddr> {
-    let Listen::At(address) = args.resp else {
-        bail!("nothing to serve: --resp is off, and it is the only protocol there is yet");
-    };
-    if !address.ip().is_loopback() && !args.insecure {
-        bail!(
-            "--resp {address} can be reached from other machines, and anyone there could use up or \
-             reset anyone's limits: there is no TLS and no password yet. Listen on 127.0.0.1, or \
-             say --insecure if the network keeps strangers out"
-        );
+/// Beyond this machine only if that is meant: there are no passwords yet.
+fn refuse_strangers(args: &Serve, config: &Config) -> anyhow::Result<()> {
+    let listens = [("--http", config.server.http), ("--resp", config.server.resp)];
+    if listens.iter().all(|(_, listen)| *listen == Listen::Off) {
+        bail!("nothing to serve: --http and --resp are both off");
     }
-    Ok(address)
+    for (flag, address) in listens.into_iter().filter_map(|(f, at)| Some((f, at.address()?))) {
+        if !address.ip().is_loopback() && !args.insecure {
+            bail!(
+                "{flag} {address} can be reached from other machines, and anyone there could use up \
+                 or reset anyone's limits: there is no TLS and no password yet. Listen on \
+                 127.0.0.1, or say --insecure if the network keeps strangers out"
+            );
+        }
+    }
+    Ok(())
 }
 
-fn start(args: &Serve, address: SocketAddr) -> anyhow::Result<Server> {
-    let mut server = Server::builder().resp(address);
-    if !args.limits.is_empty() {
-        server = server.policy(Policy::new(Name::default(), args.limits.clone()));
+fn start(config: &Config) -> anyhow::Result<Server> {
+    let Config { server, policies, .. } = config;
+    let mut builder = store::put(Server::builder(), &config.store)?
+        .http_bounds(server.http_bounds)
+        .resp_bounds(server.resp_bounds);
+    if let Some(loops) = server.loops {
+        builder = builder.loops(loops.get());
     }
-    if let Some(loops) = args.loops {
-        server = server.loops(loops.get());
+    if let Some(address) = server.http.address() {
+        builder = builder.http(address);
     }
-    if let Store::Far(url) = &args.store {
-        server = server.store(far(url)?);
+    if let Some(address) = server.resp.address() {
+        builder = builder.resp(address);
     }
-    server
-        .start()
-        .with_context(|| format!("cannot listen on {address}; choose another with --resp"))
+    for policy in policies {
+        builder = builder.policy(policy.clone());
+    }
+    let places = format!("--http {} and --resp {}", server.http, server.resp);
+    builder.start().with_context(|| format!("cannot listen on {places}; choose others"))
 }
 
-/// A store somewhere else, if somebody is there.
-fn far(url: &str) -> anyhow::Result<Arc<RedisStore>> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(RedisStore::connect(url))?;
-    // That connection ends with its runtime: those that serve make their own.
-    Ok(Arc::new(RedisStore::builder(url).make()?))
+/// Says what is there, and what can be tried.
+fn announce(server: &Server, config: &Config) {
+    let state = if config.store.is_far() { "in Redis" } else { "in memory" };
+    anstream::println!("tollgate {}, state {state}", env!("CARGO_PKG_VERSION"));
+    let places = [("HTTP", server.http()), ("Redis protocol", server.resp())];
+    for (protocol, address) in places.into_iter().filter_map(|(p, at)| Some((p, at?))) {
+        anstream::println!("  {protocol:<14}  {address}");
+    }
+    for PolicyConfig { policy, .. } in config.policies.iter().take(MOST_ANNOUNCED) {
+        let limits: Vec<_> = policy.limits().iter().map(ToString::to_string).collect();
+        anstream::println!("  policy {:<7}  {}", policy.name(), limits.join(", "));
+    }
+    if let more @ 1.. = config.policies.len().saturating_sub(MOST_ANNOUNCED) {
+        anstream::println!("  and {more} more");
+    }
+    suggest(server, config.policies.first());
 }
 
-/// Says what is there to be tried.
-fn announce(args: &Serve, address: SocketAddr) {
-    let (version, port) = (env!("CARGO_PKG_VERSION"), address.port());
-    let state = match &args.store {
-        Store::Memory => "in memory",
-        Store::Far(_) => "in Redis",
-    };
-    anstream::println!("tollgate {version}, state {state}");
-    anstream::println!("  Redis protocol  {address}\n\nTry:");
+fn suggest(server: &Server, policy: Option<&PolicyConfig>) {
+    anstream::println!("\nTry:");
+    let policy = policy.map(|config| config.policy.name());
+    if let Some(address) = server.http() {
+        match policy {
+            Some(policy) => anstream::println!(
+                "  curl --json '{{\"policy\": \"{policy}\", \"key\": \"user-42\"}}' \
+                 http://{address}/v1/check"
+            ),
+            None => anstream::println!("  curl http://{address}/v1/policies"),
+        }
+    }
+    let Some(port) = server.resp().as_ref().map(SocketAddr::port) else { return };
+    if let Some(policy) = policy {
+        anstream::println!("  redis-cli -p {port} TG.CHECK {policy} user-42");
+    }
     anstream::println!("  redis-cli -p {port} CL.THROTTLE user-42 15 30 60");
-    if !args.limits.is_empty() {
-        anstream::println!("  redis-cli -p {port} TG.CHECK {} user-42", Name::default());
-    }
-}
-
-/// What ends the server.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn listen() -> std::io::Result<Signals> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn wait(mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl Signals {
-    fn listen() -> std::io::Result<Signals> {
-        Ok(Signals {})
-    }
-
-    async fn wait(self) {
-        // If it cannot be heard, the server runs until it is killed.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }

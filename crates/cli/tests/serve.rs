@@ -2,77 +2,85 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+mod serving;
+
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
+use serving::{Serving, ask};
 use tollgate_fixtures::Server;
-
-/// A server in a process of its own, killed when dropped.
-struct Serving {
-    process: Child,
-    /// The port of the Redis protocol.
-    port: u16,
-    said: String,
-}
-
-impl Serving {
-    fn start(args: &[&str]) -> Serving {
-        let mut command = Command::new(cargo_bin!("tollgate"));
-        command.args(["serve", "--resp", "127.0.0.1:0"]).args(args);
-        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-        let (mut said, mut port) = (String::new(), None);
-        let mut lines = BufReader::new(process.stdout.take().unwrap());
-        // The line to try stands last, and names the port.
-        while port.is_none() {
-            let start = said.len();
-            assert!(lines.read_line(&mut said).unwrap() > 0, "it ended: {said}");
-            let tried = said[start..].trim().strip_prefix("redis-cli -p ");
-            port = tried.and_then(|rest| rest.split(' ').next()?.parse().ok());
-        }
-        Serving { process, port: port.unwrap(), said }
-    }
-
-    fn connect(&self) -> TcpStream {
-        TcpStream::connect(("127.0.0.1", self.port)).unwrap()
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Sends a line, and reads as many bytes as are expected.
-fn ask(stream: &mut TcpStream, line: &str, expected: &str) {
-    stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
-    let mut answer = vec![0; expected.len()];
-    stream.read_exact(&mut answer).unwrap();
-    assert_eq!(String::from_utf8_lossy(&answer), expected, "{line}");
-}
 
 #[test]
 fn it_says_what_to_try_and_answers_it() {
     let serving = Serving::start(&["--limit", "gcra 1/min burst 5"]);
     assert!(serving.said.contains("state in memory"), "{}", serving.said);
-    let mut stream = serving.connect();
+    let mut stream = serving.resp();
     ask(&mut stream, "CL.THROTTLE user-42 15 30 60", "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n");
     ask(&mut stream, "TG.CHECK default user-42", "*5\r\n:1\r\n:5\r\n:4\r\n:0\r\n:60000\r\n");
+    let peek = serving.get("/check?key=user-42&peek=1");
+    assert_eq!(peek, "", "a proxy is told by the status");
+    let url = format!("http://{}/v1/check", serving.http());
+    assert!(serving.said.contains(&url), "{}", serving.said);
+}
+
+/// Without a policy of one's own there is one to begin with.
+#[test]
+fn it_starts_with_nothing_said() {
+    let serving = Serving::start(&[]);
+    assert!(serving.said.contains("gcra 10/s burst 20"), "{}", serving.said);
+    let policies = serving.get("/v1/policies");
+    assert!(policies.contains("gcra 10/s burst 20"), "{policies}");
+}
+
+/// Runs `tollgate check` against a server.
+fn check(serving: &Serving, args: &[&str]) -> Output {
+    let url = format!("http://{}/", serving.http());
+    let mut command = Command::new(cargo_bin!("tollgate"));
+    command.args(["check", "--server", &url]).args(args).output().unwrap()
+}
+
+#[test]
+fn a_running_server_can_be_asked() {
+    let serving = Serving::start(&["--limit", "fixed-window 2/year", "--limit", "gcra 1/h per ip"]);
+    let table = [
+        (&["default", "=a", "ip=1"][..], 2, "", "key"),
+        (&["default", "a"], 2, "", "no ip is given"),
+        (&["nope", "a"], 2, "", "unknown policy"),
+    ];
+    for (args, code, out, error) in table {
+        let ran = check(&serving, args);
+        let said = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(ran.status.code(), Some(code), "{args:?}: {said:?}");
+        assert!(said.0.contains(out) && said.1.contains(error), "{args:?}: {said:?}");
+    }
+    let serving = Serving::start(&["--limit", "fixed-window 2/year"]);
+    let table = [
+        (&["default", "a", "--peek"][..], 0, "allowed: 2 of 2 left (fixed-window 2/year)\n"),
+        (&["default", "a", "--cost", "2"], 0, "allowed: 0 of 2 left (fixed-window 2/year)\n"),
+        (&["default", "a"], 1, "denied: 0 of 2 left, again in "),
+        (&["default", "b", "--cost", "3"], 1, "denied: 2 of 2 left, never fits"),
+        (&["default", "a", "--json"], 1, "{\"allowed\":false,\"limit\":2,\"remaining\":0,"),
+    ];
+    for (args, code, out) in table {
+        let ran = check(&serving, args);
+        let said = String::from_utf8_lossy(&ran.stdout);
+        assert_eq!(ran.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.starts_with(out), "{args:?}: {said}");
+    }
+    drop(serving);
+    let mut command = Command::new(cargo_bin!("tollgate"));
+    let nobody = command.args(["check", "--server", "http://127.0.0.1:1", "default", "a"]).output();
+    let nobody = nobody.unwrap();
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("Start one: tollgate serve"));
 }
 
 #[test]
 fn it_finishes_and_leaves_when_told() {
     for signal in ["INT", "TERM"] {
         let mut serving = Serving::start(&[]);
-        let mut stream = serving.connect();
+        let mut stream = serving.resp();
         ask(&mut stream, "PING", "+PONG\r\n");
         serving.signal(signal);
         assert!(serving.process.wait().unwrap().success(), "SIG{signal}");
@@ -86,16 +94,16 @@ fn two_servers_on_one_redis_count_together() {
     let url = redis.url();
     let args = ["--store", url.as_str(), "--limit", "fixed-window 3/year"];
     let (one, other) = (Serving::start(&args), Serving::start(&args));
-    let mut streams = [one.connect(), other.connect()];
+    let mut streams = [one.resp(), other.resp()];
     for (turn, left) in [(0, 2), (1, 1), (0, 0)] {
         let start = format!("*5\r\n:1\r\n:3\r\n:{left}\r\n:");
         ask(&mut streams[turn], "TG.CHECK default user-42", &start);
-        streams[turn] = if turn == 0 { one.connect() } else { other.connect() };
+        streams[turn] = if turn == 0 { one.resp() } else { other.resp() };
     }
     ask(&mut streams[1], "TG.CHECK default user-42", "*5\r\n:0\r\n:3\r\n:0\r\n:");
     // A store that is gone is an error of its own kind, not an answer.
     drop(redis);
-    ask(&mut other.connect(), "TG.CHECK default user-42", "-TGDOWN the store is unavailable: ");
+    ask(&mut other.resp(), "TG.CHECK default user-42", "-TGDOWN the store is unavailable: ");
 }
 
 #[test]
@@ -104,9 +112,12 @@ fn what_cannot_be_served_is_told() {
     let taken = taken.local_addr().unwrap().to_string();
     let table = [
         (vec!["--resp", "0.0.0.0:0"], "say --insecure"),
-        (vec!["--resp", "off"], "nothing to serve"),
+        (vec!["--http", "0.0.0.0:0"], "say --insecure"),
+        (vec!["--resp", "off", "--http", "off"], "nothing to serve"),
+        (vec!["--http", "8080"], "expected an address with a port"),
+        (vec!["--config", "/no/such/file"], "/no/such"),
         (vec!["--resp", "6380"], "expected an address with a port"),
-        (vec!["--resp", &taken], "choose another with --resp"),
+        (vec!["--resp", &taken], "choose others"),
         (vec!["--limit", "gcra 1/fortnight"], "fortnight"),
         (vec!["--store", "redis://127.0.0.1:1"], "the store cannot be reached"),
         (vec!["--store", "http://127.0.0.1"], "or memory:"),

@@ -1,0 +1,166 @@
+//! The config is read anew while others ask: no answer is wrong, and nothing that was counted is lost.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+mod serving;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serving::Serving;
+use tempfile::TempDir;
+
+/// How often the config is read anew, every other time with a mistake in it.
+const RELOADS: u64 = 1_000;
+/// The limits between which it changes.
+const LIMITS: [u64; 2] = [1_000_000_000, 2_000_000_000];
+
+fn config(limit: u64) -> String {
+    format!("[policy.api]\nlimits = [\"fixed-window {limit}/year\"]\n")
+}
+
+struct File {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl File {
+    fn new(text: &str) -> File {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("tollgate.toml");
+        fs::write(&path, text).unwrap();
+        File { path, _folder: folder }
+    }
+
+    fn path(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+}
+
+/// Puts another text in the place of a file, all at once.
+fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, path).unwrap();
+}
+
+/// How often the config was read anew, well or not.
+fn reloads(serving: &Serving, outcome: &str) -> u64 {
+    let page = serving.get("/metrics");
+    let name = format!("tollgate_reloads_total{{outcome=\"{outcome}\"}} ");
+    page.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+}
+
+fn wait_for_reloads(serving: &Serving, outcome: &str, count: u64) {
+    while reloads(serving, outcome) < count {
+        thread::yield_now();
+    }
+}
+
+/// Checks one key again and again; each time it must have been counted once more. Answers how often.
+fn hammer(mut check: impl FnMut() -> (u64, u64), done: &AtomicBool) -> u64 {
+    let mut used = 0;
+    while !done.load(Ordering::Relaxed) {
+        let (limit, remaining) = check();
+        assert!(LIMITS.contains(&limit), "{limit}");
+        used += 1;
+        assert_eq!(limit - remaining, used, "of {limit}");
+    }
+    used
+}
+
+fn over_resp(stream: TcpStream, key: &str) -> impl FnMut() -> (u64, u64) {
+    let mut stream = BufReader::new(stream);
+    let command = format!("TG.CHECK api {key}\r\n");
+    move || {
+        stream.get_mut().write_all(command.as_bytes()).unwrap();
+        let mut lines = (0..6).map(|_| {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            line.trim_end().trim_start_matches(':').to_owned()
+        });
+        let start: Vec<String> = lines.by_ref().take(4).collect();
+        assert_eq!(lines.count(), 2);
+        assert_eq!((start[0].as_str(), start[1].as_str()), ("*5", "1"));
+        (start[2].parse().unwrap(), start[3].parse().unwrap())
+    }
+}
+
+fn over_http(stream: TcpStream, key: &str) -> impl FnMut() -> (u64, u64) {
+    let mut stream = BufReader::new(stream);
+    let body = format!("{{\"policy\":\"api\",\"key\":\"{key}\"}}");
+    let (length, kind) = (body.len(), "content-type: application/json");
+    let head = format!("POST /v1/check HTTP/1.1\r\nhost: x\r\n{kind}\r\ncontent-length: {length}");
+    let request = format!("{head}\r\n\r\n{body}");
+    move || {
+        stream.get_mut().write_all(request.as_bytes()).unwrap();
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            match line.trim_end() {
+                "" => break,
+                line => {
+                    let told = line.strip_prefix("content-length: ");
+                    length = told.map_or(length, |told| told.parse().unwrap());
+                }
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(answer["allowed"], true, "{answer}");
+        (answer["limit"].as_u64().unwrap(), answer["remaining"].as_u64().unwrap())
+    }
+}
+
+#[test]
+fn a_thousand_reloads_under_load_lose_nothing() {
+    let file = File::new(&config(LIMITS[0]));
+    let serving = Serving::start(&["--config", file.path(), "--log-level", "off"]);
+    let http = || TcpStream::connect(serving.http()).unwrap();
+    let done = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let hammers = [
+            scope.spawn(|| hammer(over_resp(serving.resp(), "a"), done)),
+            scope.spawn(|| hammer(over_http(http(), "b"), done)),
+        ];
+        for turn in 0..RELOADS / 2 {
+            let limit = LIMITS[usize::from(turn % 2 == 0)];
+            replace(&file.path, &config(limit));
+            serving.signal("HUP");
+            wait_for_reloads(&serving, "done", turn + 1);
+            replace(&file.path, &config(limit).replace("fixed", "fixd"));
+            serving.signal("HUP");
+            wait_for_reloads(&serving, "refused", turn + 1);
+        }
+        done.store(true, Ordering::Relaxed);
+        for hammer in hammers {
+            assert!(hammer.join().unwrap() > 0);
+        }
+    });
+}
+
+/// Whoever has no signal to send just writes the file.
+#[test]
+fn a_change_is_seen_without_being_told() {
+    let file = File::new(&config(LIMITS[0]));
+    let serving = Serving::start(&["--config", file.path(), "--log-level", "off"]);
+    for (turn, text) in [config(LIMITS[1]), config(7), config(LIMITS[0])].iter().enumerate() {
+        match turn {
+            // In its place, as editors do, or all at once.
+            0 => fs::write(&file.path, text).unwrap(),
+            _ => replace(&file.path, text),
+        }
+        let limit = text.split_whitespace().nth(3).unwrap().split('/').next().unwrap();
+        while !serving.get("/v1/policies").contains(&format!("fixed-window {limit}/")) {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
