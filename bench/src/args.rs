@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::in_process::BENCHES;
 use crate::{redis, server};
@@ -94,8 +94,15 @@ pub(crate) struct ServerArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct Serve {
+    pub(crate) protocol: Protocol,
     pub(crate) port: u16,
     pub(crate) loops: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Protocol {
+    Resp,
+    Http,
 }
 
 /// Fewer would let one busy moment of the machine decide the median.

@@ -7,14 +7,16 @@ mod goals;
 mod load;
 mod plan;
 mod process;
+mod programs;
 mod systems;
 
 use std::net::SocketAddr;
 
 use anyhow::Context;
+use tollgate_core::{Name, Policy};
 use tollgate_server::Server;
 
-use crate::args::{Serve, ServerArgs};
+use crate::args::{Protocol, Serve, ServerArgs};
 use crate::report;
 use crate::rounds::{self, Sample, Series};
 use crate::{goals as judge, machine, progress};
@@ -65,10 +67,18 @@ fn measure(bench: &Bench, plan: &Plan) -> anyhow::Result<Vec<Series>> {
     Ok(running.iter().zip(samples).map(series).collect())
 }
 
+/// What `/v1/check` is asked about: as much as the commands of the Redis protocol say.
+const LIMIT: &str = "gcra 30/min burst 16";
+
 /// Our server, as a process of its own, until it is killed.
 pub(crate) fn serve(args: &Serve) -> anyhow::Result<()> {
     let address = SocketAddr::from(([127, 0, 0, 1], args.port));
-    let _server = Server::builder().resp(address).loops(args.loops).start()?;
+    let server = Server::builder().loops(args.loops);
+    let server = match args.protocol {
+        Protocol::Resp => server.resp(address),
+        Protocol::Http => server.http(address).policy(Policy::parse(Name::default(), [LIMIT])?),
+    };
+    let _server = server.start()?;
     loop {
         std::thread::park();
     }

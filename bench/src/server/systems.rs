@@ -1,17 +1,17 @@
 //! Who is measured, and how each is started and asked.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::command::succeed;
+use crate::server::process;
+use crate::server::programs::{
+    nginx, ours, ours_http, ours_twice, redis, throttlecrab, throttlecrab_http,
+};
 
-/// The version of the peer.
-const THROTTLECRAB: &str = "0.4.40";
 /// How long one may take to listen.
 const STARTING: Duration = Duration::from_secs(10);
 
@@ -21,13 +21,20 @@ type Start = fn(u16) -> anyhow::Result<Command>;
 pub(crate) struct System {
     pub(crate) name: &'static str,
     start: Start,
-    /// The command that is sent; `KEY` stands for a key chosen at random.
+    /// The command that is sent, or the method, target and body of the request; `KEY` stands for a
+    /// key chosen at random.
     pub(crate) command: &'static [&'static str],
     /// Which cores it may use.
     cores: &'static str,
 }
 
 const THROTTLE: [&str; 5] = ["CL.THROTTLE", "KEY", "15", "30", "60"];
+const CRAB_POST: [&str; 3] = [
+    "POST",
+    "/throttle",
+    r#"{"key":"KEY","max_burst":15,"count_per_period":30,"period":60,"quantity":1}"#,
+];
+const OUR_POST: [&str; 3] = ["POST", "/v1/check", r#"{"policy":"default","key":"KEY"}"#];
 const ONE_CORE: &str = "0";
 const BOTH_CORES: &str = "0,1";
 
@@ -41,6 +48,10 @@ pub(crate) const LASTING_CRAB: System =
     on_one_core("throttlecrab", throttlecrab, &["THROTTLE", "KEY", "15", "1", "3600"]);
 pub(crate) const LASTING: System =
     on_one_core("tollgate", ours, &["CL.THROTTLE", "KEY", "15", "1", "3600"]);
+pub(crate) const HTTP_CRAB: System = on_one_core("throttlecrab", throttlecrab_http, &CRAB_POST);
+/// It only answers whether the request may pass, so it is asked with the smallest there is.
+pub(crate) const NGINX: System = on_one_core("nginx limit_req", nginx, &["GET", "/?key=KEY"]);
+pub(crate) const HTTP_OURS: System = on_one_core("tollgate", ours_http, &OUR_POST);
 pub(crate) const ONE_LOOP: System =
     System { name: "tollgate, one loop", start: ours, command: &THROTTLE, cores: BOTH_CORES };
 pub(crate) const TWO_LOOPS: System = System {
@@ -102,52 +113,11 @@ impl Running {
 }
 
 impl Drop for Running {
+    /// The first of them first: it would start those anew that end before it.
     fn drop(&mut self) {
+        let started = process::started_by(self.pid()).unwrap_or_default();
         let _ = self.process.kill();
         let _ = self.process.wait();
+        started.into_iter().for_each(process::kill);
     }
-}
-
-fn redis(port: u16) -> anyhow::Result<Command> {
-    succeed(Command::new("redis-server").arg("--version"))
-        .context("apt-get install redis-server")?;
-    let mut command = Command::new("redis-server");
-    command.args(["--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
-    Ok(command)
-}
-
-fn ours(port: u16) -> anyhow::Result<Command> {
-    ours_with(port, "1")
-}
-
-fn ours_twice(port: u16) -> anyhow::Result<Command> {
-    ours_with(port, "2")
-}
-
-fn ours_with(port: u16, loops: &str) -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["serve", &port.to_string(), loops]);
-    Ok(command)
-}
-
-/// With its `periodic` store, over the Redis protocol.
-fn throttlecrab(port: u16) -> anyhow::Result<Command> {
-    let mut command = Command::new(install()?);
-    command.args(["--redis", "--redis-host", "127.0.0.1", "--redis-port", &port.to_string()]);
-    command.args(["--store", "periodic", "--log-level", "error"]);
-    Ok(command)
-}
-
-/// Builds the peer below `target`, once.
-fn install() -> anyhow::Result<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/peers/throttlecrab-server");
-    let program = root.join("bin/throttlecrab-server");
-    if !program.exists() {
-        eprintln!("building throttlecrab-server {THROTTLECRAB}, which takes some minutes");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["install", "--quiet", "--locked", "throttlecrab-server"]);
-        cargo.args(["--version", THROTTLECRAB]);
-        succeed(cargo.arg("--root").arg(&root)).context("it needs protobuf-compiler")?;
-    }
-    Ok(program)
 }
