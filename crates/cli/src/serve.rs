@@ -6,10 +6,12 @@ mod settings;
 mod signals;
 mod store;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
 use tokio::runtime;
+use tollgate_core::{Name, Policy};
 use tollgate_server::{Config, Listen, PolicyConfig, Server};
 
 use crate::args::Serve;
@@ -104,19 +106,36 @@ fn announce(server: &Server, config: &Config) {
 
 fn suggest(server: &Server, policy: Option<&PolicyConfig>) {
     anstream::println!("\nTry:");
-    let policy = policy.map(|config| config.policy.name());
+    let policy = policy.map(|config| (config.policy.name(), subjects(&config.policy)));
     if let Some(address) = server.http() {
-        match policy {
-            Some(policy) => anstream::println!(
-                "  curl --json '{{\"policy\": \"{policy}\", \"key\": \"user-42\"}}' \
-                 http://{address}/v1/check"
+        match &policy {
+            Some((policy, whom)) => anstream::println!(
+                "  curl --json '{{\"policy\": \"{policy}\", {}}}' http://{address}/v1/check",
+                in_json(whom)
             ),
             None => anstream::println!("  curl http://{address}/v1/policies"),
         }
     }
     let Some(port) = server.resp().as_ref().map(SocketAddr::port) else { return };
-    if let Some(policy) = policy {
-        anstream::println!("  redis-cli -p {port} TG.CHECK {policy} user-42");
+    if let Some((policy, whom)) = policy {
+        let whom: Vec<_> = whom.iter().map(|kind| format!("{kind}=42")).collect();
+        let whom = if whom.is_empty() { "user-42".to_owned() } else { whom.join(" ") };
+        anstream::println!("  redis-cli -p {port} TG.CHECK {policy} {whom}");
     }
     anstream::println!("  redis-cli -p {port} CL.THROTTLE user-42 15 30 60");
+}
+
+/// Whom a policy counts by name.
+fn subjects(policy: &Policy) -> BTreeSet<&str> {
+    let counted = policy.limits().iter().filter(|limit| limit.item(|_| None).is_err());
+    counted.filter_map(|limit| limit.per().map(Name::as_str)).collect()
+}
+
+/// The same, as a check names them.
+fn in_json(whom: &BTreeSet<&str>) -> String {
+    let each: Vec<_> = whom.iter().map(|kind| format!("\"{kind}\": \"42\"")).collect();
+    match each.as_slice() {
+        [] => "\"key\": \"user-42\"".to_owned(),
+        each => format!("\"keys\": {{{}}}", each.join(", ")),
+    }
 }

@@ -158,7 +158,7 @@ fn a_change_is_seen_without_being_told() {
             0 => fs::write(&file.path, text).unwrap(),
             _ => replace(&file.path, text),
         }
-        let limit = text.split_whitespace().nth(3).unwrap().split('/').next().unwrap();
+        let limit = text.split_whitespace().nth(4).unwrap().split('/').next().unwrap();
         while !serving.get("/v1/policies").contains(&format!("fixed-window {limit}/")) {
             thread::sleep(Duration::from_millis(5));
         }

@@ -5,11 +5,21 @@
 mod serving;
 
 use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
-use serving::{Serving, ask};
+use serving::Serving;
 use tollgate_fixtures::Server;
+
+/// Sends a line, and reads as many bytes as are expected.
+#[track_caller]
+fn ask(stream: &mut TcpStream, line: &str, expected: &str) {
+    stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(String::from_utf8_lossy(&answer), expected, "{line}");
+}
 
 #[test]
 fn it_says_what_to_try_and_answers_it() {

@@ -51,8 +51,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// The policies, in the order of the file.
     pub policies: Vec<PolicyConfig>,
-    /// What is written and makes sense, but is not acted on yet. Whoever starts with such a file must
-    /// be told: they count on something that does not happen.
+    /// What is written and makes sense, but is not acted on yet. Whoever starts with such a file
+    /// must be told: they count on something that does not happen.
     pub not_yet: Vec<Mistake>,
 }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
@@ -150,11 +149,13 @@ impl Engine {
 
     async fn apply(&self, place: usize, ops: &[Op<'_>]) -> Answers {
         let mut out: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
-        let begin = Instant::now();
+        let begin = self.latency.begin(place, self.shelf.memory.is_none());
         if let Answered::Later(later) = self.shelf.store.apply(ops, None, &mut out) {
             later.await;
         }
-        self.latency.add(place, begin.elapsed());
+        if let Some(begin) = begin {
+            self.latency.add(place, begin.elapsed());
+        }
         let is_up = !out.iter().any(|said| said.as_ref().is_err_and(StoreError::is_unavailable));
         if self.is_up.load(Ordering::Relaxed) != is_up {
             self.is_up.store(is_up, Ordering::Relaxed);

@@ -4,6 +4,8 @@ mod body;
 mod chunked;
 pub(crate) mod connection;
 mod exchange;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod head;
 mod openapi;
 mod pages;

@@ -18,6 +18,9 @@ mod config;
 mod engine;
 mod error;
 mod event_loop;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod metrics;
 mod policies;

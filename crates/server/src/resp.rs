@@ -5,6 +5,8 @@ mod about;
 mod client;
 mod commands;
 pub(crate) mod connection;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod fuzzing;
 mod hello;
 mod inline;
 mod mistakes;

@@ -74,5 +74,5 @@ fn the_mistakes_of_all_tables_are_told_together() {
                 [policy.b]\nlimits = [\"gcra 0/s\", \"gcra 1/s\", \"gcra\"]\nx = 1\n";
     let places: Vec<(usize, usize)> =
         Config::parse(text).unwrap_err().iter().map(|told| (told.line, told.column)).collect();
-    assert_eq!(places, [(2, 9), (3, 9), (5, 7), (6, 1), (8, 8), (10, 17), (10, 43), (11, 1)]);
+    assert_eq!(places, [(2, 9), (3, 9), (5, 7), (6, 1), (8, 8), (10, 17), (10, 40), (11, 1)]);
 }

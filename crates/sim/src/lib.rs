@@ -32,7 +32,7 @@ mod trace;
 pub use answer::{Answer, push_decision};
 pub use explain::Explanation;
 pub use lines::{Line, Lines, MAX_LINE_BYTES};
-pub use millis::Millis;
+pub use millis::{Millis, whole};
 pub use row::Tally;
 pub use simulate::{Far, SimulateError, Simulator};
 pub use throughput::Throughput;

@@ -4,6 +4,17 @@ use std::fmt;
 
 use tollgate_core::{Span, Time};
 
+/// A number of JSON that is whole and not negative, however it is written: `2`, `2.0` and `2e0` are one.
+///
+/// ```
+/// assert_eq!(tollgate_sim::whole("1.5e1"), Some(15));
+/// assert_eq!(tollgate_sim::whole("1.5"), None);
+/// ```
+#[must_use]
+pub fn whole(text: &str) -> Option<u64> {
+    exact(text, 0)
+}
+
 /// A number of JSON times a power of ten, if that is a whole number that fits and is not negative.
 ///
 /// The text is read digit by digit: a double would have to be rounded, and near the year 2100 the

@@ -75,12 +75,3 @@ fn connect(address: &str) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
-
-/// Sends a line, and reads as many bytes as are expected.
-#[track_caller]
-pub(crate) fn ask(stream: &mut TcpStream, line: &str, expected: &str) {
-    stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
-    let mut answer = vec![0; expected.len()];
-    stream.read_exact(&mut answer).unwrap();
-    assert_eq!(String::from_utf8_lossy(&answer), expected, "{line}");
-}

@@ -7,8 +7,8 @@ use toml::de::Error;
 
 /// How many mistakes are told at most: whoever has more begins with these.
 const MOST_TOLD: usize = 100;
-/// How many are worded at most, of which those that come first in the file are told. Each may have to
-/// be compared with many words, and a file can have half a million.
+/// How many are worded at most, of which those that come first in the file are told. Each may have
+/// to be compared with many words, and a file can have half a million.
 const MOST_WORDED: usize = 10 * MOST_TOLD;
 /// The longest text of a mistake, in characters. A file can have names and words of any length.
 const MOST_CHARACTERS: usize = 2_000;
@@ -183,9 +183,10 @@ pub(super) fn repeated(text: &str) -> String {
     format!("{:?}", cut(text, MOST_REPEATED))
 }
 
-/// The same for what needs no quotes.
+/// The same for what needs no quotes. It may still hold anything: the parser takes what begins like
+/// a number for one.
 pub(super) fn repeated_bare(text: &str) -> String {
-    cut(text, MOST_REPEATED)
+    cut(text, MOST_REPEATED).escape_debug().to_string()
 }
 
 fn cut(text: &str, most: usize) -> String {

@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 5] =
 pub(super) fn read(found: &mut Findings<'_>, value: &Value<'_>, longest: &str) -> Option<Duration> {
     let most = parse(longest).unwrap_or_default();
     let expected =
-        format!("a whole number of ms, s, min or h, such as \"5s\", from 1ms to {longest}");
+        format!("a length of time in ms, s, min or h, such as \"5s\", from 1ms to {longest}");
     let fits = |length: &Duration| (Duration::from_millis(1)..=most).contains(length);
     value.parsed(found, &expected, |text| parse(text).filter(fits))
 }

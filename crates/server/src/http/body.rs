@@ -6,9 +6,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use tollgate_core::{Decimal, MAX_COST, NotADecimal};
 
 use super::refusal::Refusal;
-use super::wish::{Bytes, Wish, cost};
+use super::wish::{Bytes, Wish};
 use crate::error::told;
 
 /// One operation, as it is written.
@@ -21,7 +22,8 @@ struct Body<'b> {
     key: Option<Text<'b>>,
     #[serde(borrow)]
     keys: Option<Subjects<'b>>,
-    cost: Option<u64>,
+    #[serde(borrow)]
+    cost: Option<&'b RawValue>,
     #[serde(borrow)]
     factor: Option<&'b RawValue>,
     #[serde(borrow)]
@@ -103,18 +105,32 @@ fn parse<'b, T: Deserialize<'b>>(json: &'b [u8]) -> Result<T, Refusal> {
 }
 
 fn wish(body: Body<'_>) -> Result<Wish<'_>, Refusal> {
-    let Body { policy, key, keys, cost: taken, factor, id } = body;
+    let Body { policy, key, keys, cost, factor, id } = body;
     let pairs = keys.map_or_else(Vec::new, |Subjects(pairs)| pairs);
-    let factor = factor.map(|raw| {
-        let wrong = |error| format!("factor {}: {error}", told(raw.get().as_bytes()));
-        raw.get().parse().map_err(wrong)
-    });
     Ok(Wish {
         policy: policy.map(Text::into_bytes),
         key: key.map(Text::into_bytes),
         keys: pairs.into_iter().map(|(kind, key)| (kind.into_bytes(), key.into_bytes())).collect(),
-        cost: taken.map(cost).transpose().map_err(Refusal::unfit)?,
-        factor: factor.transpose().map_err(Refusal::unfit)?,
+        cost: cost.map(whole_cost).transpose()?,
+        factor: factor.map(decimal).transpose()?,
         id: id.map(Text::into_bytes),
     })
+}
+
+fn whole_cost(raw: &RawValue) -> Result<u64, Refusal> {
+    let fits = tollgate_sim::whole(raw.get()).filter(|cost| *cost <= MAX_COST);
+    fits.ok_or_else(|| wrong("cost", raw, &format!("expected a whole number from 0 to {MAX_COST}")))
+}
+
+fn decimal(raw: &RawValue) -> Result<Decimal, Refusal> {
+    raw.get().parse().map_err(|error: NotADecimal| wrong("factor", raw, &error.to_string()))
+}
+
+/// A number out of bounds can be read, but not done; anything else was never a number.
+fn wrong(name: &str, raw: &RawValue, expected: &str) -> Refusal {
+    let text = format!("{name} {}: {expected}", told(raw.get().as_bytes()));
+    match raw.get().parse::<f64>() {
+        Ok(_) => Refusal::unfit(text),
+        Err(_) => Refusal::bad_request(text),
+    }
 }

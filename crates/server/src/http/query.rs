@@ -1,10 +1,10 @@
 //! What a proxy asks: all of it in the query.
 
 use percent_encoding::percent_decode;
-use tollgate_core::Act;
+use tollgate_core::{Act, MAX_COST};
 
 use super::refusal::Refusal;
-use super::wish::{Bytes, Wish, cost};
+use super::wish::{Bytes, Wish};
 use crate::error::told;
 
 /// The statuses that can be asked for where someone is denied: some proxies pass on only these.
@@ -49,7 +49,11 @@ impl<'b> Question<'b> {
             b"policy" => wish.policy = Some(value),
             b"key" => wish.key = Some(value),
             b"id" => wish.id = Some(value),
-            b"cost" => wish.cost = Some(cost(number(name, &value)?)?),
+            b"cost" => {
+                let cost = number(name, &value)?;
+                let most = || format!("cost {cost}: expected at most {MAX_COST}");
+                wish.cost = Some((cost <= MAX_COST).then_some(cost).ok_or_else(most)?);
+            }
             b"factor" => {
                 let text = String::from_utf8_lossy(&value);
                 let wrong = |error| format!("factor '{}': {error}", told(&value));

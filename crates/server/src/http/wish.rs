@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::{Act, Decimal, Id, Key, MAX_COST, Name};
+use tollgate_core::{Act, Decimal, Id, Key, Name};
 
 use super::refusal::Refusal;
 use crate::ask::{Ask, Keys, Options};
@@ -67,13 +67,4 @@ fn add<'a>(all: &mut Named<'a>, kind: &'a [u8], key: &'a [u8]) -> Result<(), Str
     }
     all.push((kind, key));
     Ok(())
-}
-
-/// A cost, if it is one.
-///
-/// # Errors
-/// If it is too much.
-pub(super) fn cost(cost: u64) -> Result<u64, String> {
-    let most = || format!("cost {cost}: expected a whole number from 0 to {MAX_COST}");
-    if cost <= MAX_COST { Ok(cost) } else { Err(most()) }
 }

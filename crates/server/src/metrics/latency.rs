@@ -1,7 +1,7 @@
 //! How long the store takes to answer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::raise;
 
@@ -33,11 +33,25 @@ struct Histogram {
     /// How many ended up to each end, and one for those beyond the last.
     buckets: [AtomicU64; ENDS.len() + 1],
     nanos: AtomicU64,
+    /// How many calls there were, timed or not.
+    calls: AtomicU64,
 }
+
+/// One in so many calls of a store in memory is timed: they take hardly longer than looking at a clock.
+const TIMED: u64 = 64;
 
 impl Latency {
     pub(crate) fn new(loops: usize) -> Latency {
         Latency((0..loops).map(|_| Histogram::default()).collect())
+    }
+
+    /// When a call begins, if it is to be timed.
+    #[inline]
+    pub(crate) fn begin(&self, place: usize, is_far: bool) -> Option<Instant> {
+        let calls = &self.0.get(place)?.calls;
+        raise(calls, 1);
+        let is_timed = is_far || calls.load(Ordering::Relaxed).is_multiple_of(TIMED);
+        is_timed.then(Instant::now)
     }
 
     /// A call that this loop has waited for.

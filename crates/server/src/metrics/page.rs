@@ -75,7 +75,8 @@ impl Page {
 
     fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let latency = &self.0.latency;
-        let help = "How long the store took to answer all that came together";
+        let help =
+            "How long the store took to answer what came together; of memory, one call in 64";
         let unit = Some(&prometheus_client::registry::Unit::Seconds);
         let mut metric = encoder.encode_descriptor("store", help, unit, MetricType::Histogram)?;
         let buckets = latency.buckets();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Enforce, WhenFull};
+use tollgate::{Enforce, Name, WhenFull};
 use tollgate_http::Dialect;
 use tollgate_server::{Config, HttpBounds, Listen, RespBounds};
 
@@ -171,7 +171,7 @@ fn overrides_are_of_the_subjects_that_are_counted() {
     let all: Vec<(Option<&str>, &[u8])> = config.policies[0]
         .overrides
         .iter()
-        .map(|one| (one.subject.as_ref().map(|name| name.as_str()), &*one.key))
+        .map(|one| (one.subject.as_ref().map(Name::as_str), &*one.key))
         .collect();
     let user = Some("user");
     let expected: [(_, &[u8]); 5] =

@@ -156,32 +156,32 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.http_bounds]\npatience = 5",
-        "2:12: server.http_bounds.patience is a whole number; expected a whole number of ms, s, \
-         min or h, such as \"5s\", from 1ms to 1h",
+        "2:12: server.http_bounds.patience is a whole number; expected a length of time in ms, \
+         s, min or h, such as \"5s\", from 1ms to 1h",
     ),
     (
         "[server.http_bounds]\npatience = \"5\"",
-        "2:12: server.http_bounds.patience is \"5\"; expected a whole number of ms, s, min or \
+        "2:12: server.http_bounds.patience is \"5\"; expected a length of time in ms, s, min or \
          h, such as \"5s\", from 1ms to 1h",
     ),
     (
         "[server.http_bounds]\npatience = \"0ms\"",
-        "2:12: server.http_bounds.patience is \"0ms\"; expected a whole number of ms, s, min or \
-         h, such as \"5s\", from 1ms to 1h",
-    ),
-    (
-        "[server.http_bounds]\npatience = \"61min\"",
-        "2:12: server.http_bounds.patience is \"61min\"; expected a whole number of ms, s, min \
+        "2:12: server.http_bounds.patience is \"0ms\"; expected a length of time in ms, s, min \
          or h, such as \"5s\", from 1ms to 1h",
     ),
     (
+        "[server.http_bounds]\npatience = \"61min\"",
+        "2:12: server.http_bounds.patience is \"61min\"; expected a length of time in ms, s, \
+         min or h, such as \"5s\", from 1ms to 1h",
+    ),
+    (
         "[server.http_bounds]\nidle = \"25h\"",
-        "2:8: server.http_bounds.idle is \"25h\"; expected a whole number of ms, s, min or h, \
+        "2:8: server.http_bounds.idle is \"25h\"; expected a length of time in ms, s, min or h, \
          such as \"5s\", from 1ms to 24h",
     ),
     (
         "[server.http_bounds]\nidle = \"1 s\"",
-        "2:8: server.http_bounds.idle is \"1 s\"; expected a whole number of ms, s, min or h, \
+        "2:8: server.http_bounds.idle is \"1 s\"; expected a length of time in ms, s, min or h, \
          such as \"5s\", from 1ms to 24h",
     ),
     (
@@ -224,8 +224,8 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.resp_bounds]\npatience = \"2h\"",
-        "2:12: server.resp_bounds.patience is \"2h\"; expected a whole number of ms, s, min or \
-         h, such as \"5s\", from 1ms to 1h",
+        "2:12: server.resp_bounds.patience is \"2h\"; expected a length of time in ms, s, min \
+         or h, such as \"5s\", from 1ms to 1h",
     ),
     (
         "[server.resp_bounds]\nconnections = 0",

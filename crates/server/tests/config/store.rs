@@ -81,18 +81,18 @@ pub(crate) const CASES: [(&str, &str); 20] = [
     ("[store]\nwhen_full = true", "2:13: store.when_full is a boolean; expected deny or allow"),
     (
         "[store]\ndeadline = 20",
-        "2:12: store.deadline is a whole number; expected a whole number of ms, s, min or h, \
+        "2:12: store.deadline is a whole number; expected a length of time in ms, s, min or h, \
          such as \"5s\", from 1ms to 1min",
     ),
     (
         "[store]\ndeadline = \"20\"",
-        "2:12: store.deadline is \"20\"; expected a whole number of ms, s, min or h, such as \
+        "2:12: store.deadline is \"20\"; expected a length of time in ms, s, min or h, such as \
          \"5s\", from 1ms to 1min",
     ),
     (
         "[store]\ndeadline = \"2min\"",
-        "2:12: store.deadline is \"2min\"; expected a whole number of ms, s, min or h, such as \
-         \"5s\", from 1ms to 1min",
+        "2:12: store.deadline is \"2min\"; expected a length of time in ms, s, min or h, such \
+         as \"5s\", from 1ms to 1min",
     ),
     (
         "[store]\nmax_key = 1",

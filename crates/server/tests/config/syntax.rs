@@ -1,7 +1,7 @@
 //! What is no TOML, and what is in the way of reading on.
 
 /// Texts, and what is told of them.
-pub(crate) const CASES: [(&str, &str); 26] = [
+pub(crate) const CASES: [(&str, &str); 28] = [
     ("[server", "1:8: no TOML: unclosed table, expected `]`"),
     ("= 5", "1:1: no TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"),
     ("enforce on", "1:9: no TOML: key with no value, expected `=`"),
@@ -34,6 +34,11 @@ pub(crate) const CASES: [(&str, &str); 26] = [
     ("[server]\nloops = 1__0", "2:10: no TOML: `_` may only go between digits"),
     ("[server]\nloops = 010", "2:9: no TOML: unexpected leading zero"),
     ("[server]\nloops = 0x", "2:9: server.loops is 0x; expected a whole number from 1 to 1024"),
+    (
+        "[server]\nloops = 10_0\u{1b}000",
+        "2:9: server.loops is 10_0\\u{1b}000; expected a whole number from 1 to 1024",
+    ),
+    ("[server]\nloops = 1x", "2:9: no TOML: string values must be quoted, expected literal string"),
     ("[policy.a]\nlimits = {", "2:11: no TOML: unclosed inline table, expected `}`"),
     ("[]\n", "1:2: no TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"),
     (

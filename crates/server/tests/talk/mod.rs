@@ -1,7 +1,9 @@
 //! A client that speaks in bytes, and servers on clocks that stand still.
 
+pub(crate) mod http;
+
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use tollgate::{Clock, MemoryStore};
@@ -45,7 +47,11 @@ pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
     pub(crate) fn of(server: &Server) -> Client {
-        let stream = TcpStream::connect(server.resp().unwrap()).unwrap();
+        Client::at(server.resp().unwrap())
+    }
+
+    pub(crate) fn at(address: SocketAddr) -> Client {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Client(BufReader::new(stream))

@@ -1,0 +1,148 @@
+//! What a connection does with bytes, without a socket: for the fuzz targets, and for the tests that run
+//! their corpora.
+
+use std::fmt::Debug;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Waker};
+
+use tollgate::{Clock, MemoryStore};
+
+use crate::bounds::{Bounds, HttpBounds, RespBounds};
+use crate::config::{Config, PolicyConfig};
+use crate::engine::{Engine, Shelf};
+use crate::event_loop::Loop;
+
+/// Something of everything that a policy can be.
+const CONFIG: &str = r#"
+[policy.default]
+limits = ["gcra 1/s burst 5"]
+[policy.api]
+limits = ["token-bucket 1/s burst 5 whole", "fixed-window 100/h count-denied"]
+candidate = ["sliding-window 10/min"]
+overrides = [{ key = "vip", factor = 0.1 }]
+headers = "draft-7"
+[policy.login]
+limits = ["sliding-counters 3/h per ip", "sliding-log 20/min per user", "ar1 max 9 decay 2 resolution 1s"]
+overrides = [{ key = "user=42", factor = 3 }]
+enforce = "50%"
+headers = "x-epoch"
+[policy.db]
+limits = ["concurrency 5 ttl 1min", "leaky-bucket size 9 per all"]
+headers = "leaky"
+[policy.all]
+limits = ["request-window 5/s per all"]
+enforce = "silent"
+[policy.none]
+limits = ["unlimited"]
+enforce = "off"
+"#;
+
+static POLICIES: LazyLock<Vec<PolicyConfig>> =
+    LazyLock::new(|| Config::parse(CONFIG).unwrap_or_default().policies);
+
+/// Bytes of the Redis protocol.
+pub fn resp(bytes: &[u8]) {
+    whole_and_in_pieces(bytes, crate::resp::fuzzing::answers);
+}
+
+/// Bytes of HTTP/1.
+pub fn http(bytes: &[u8]) {
+    whole_and_in_pieces(bytes, crate::http::fuzzing::answers);
+}
+
+/// Sees to it that bytes are answered the same, however they come. The first of them says where the rest
+/// is broken in two, and whether the bounds are so tight that little is needed to reach them.
+fn whole_and_in_pieces<T: Debug + PartialEq>(
+    bytes: &[u8],
+    answers: impl Fn(&Loop, [&[u8]; 2]) -> T,
+) {
+    let Some((first, bytes)) = bytes.split_first() else { return };
+    let (start, end) = bytes.split_at(bytes.len() * usize::from(*first) / 256);
+    let bounds = if first.is_multiple_of(2) { Bounds::default() } else { tight() };
+    let whole = answers(&home(bounds), [bytes, b""]);
+    let pieces = answers(&home(bounds), [start, end]);
+    assert_eq!(whole, pieces, "in one piece and in two");
+}
+
+fn tight() -> Bounds {
+    let resp = RespBounds {
+        words: 8,
+        word_bytes: 48,
+        command_bytes: 128,
+        transaction_bytes: 256,
+        pipeline: 3,
+        ..RespBounds::default()
+    };
+    let http = HttpBounds {
+        headers: 4,
+        head_bytes: 128,
+        body_bytes: 64,
+        batch: 2,
+        ..HttpBounds::default()
+    };
+    Bounds { resp, http }
+}
+
+/// What connections share. Time stands still, so that the same is answered the same.
+fn home(bounds: Bounds) -> Rc<Loop> {
+    let store = MemoryStore::builder().max_keys(1_000).clock(Clock::manual());
+    let shelf = Shelf::memory(store.build().unwrap_or_default());
+    Loop::new(0, Arc::new(Engine::new(shelf, POLICIES.clone(), 1)), bounds)
+}
+
+/// Has bytes come as they do on a wire that has so much room. They are answered as they come: `answer`
+/// says how many were taken, or `None` if the connection ends.
+pub(crate) fn hear(
+    pieces: [&[u8]; 2],
+    room: usize,
+    mut answer: impl FnMut(&mut [u8]) -> Option<usize>,
+) {
+    let mut buffer: Vec<u8> = Vec::new();
+    for mut left in pieces {
+        while !left.is_empty() {
+            let (comes, later) = left.split_at(left.len().min(room - buffer.len()));
+            if comes.is_empty() {
+                return;
+            }
+            buffer.extend_from_slice(comes);
+            let Some(taken) = answer(&mut buffer) else { return };
+            assert!(taken <= buffer.len(), "{taken} of {} bytes are taken", buffer.len());
+            buffer.drain(..taken);
+            left = later;
+        }
+    }
+}
+
+/// What a future comes to that has nothing to wait for.
+pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => unreachable!("states are in memory"),
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_policies_to_ask_for() {
+        assert_eq!(POLICIES.len(), CONFIG.matches("[policy.").count());
+    }
+
+    #[test]
+    fn the_corpus_of_resp_is_answered() {
+        corpus::each("resp", resp);
+    }
+
+    #[test]
+    fn the_corpus_of_http_is_answered() {
+        corpus::each("http", http);
+    }
+}

@@ -1,0 +1,103 @@
+//! One connection without a socket.
+
+use super::parse::{Broken, Command, Commands};
+use super::reply::Reply;
+use super::session::Session;
+use super::{Dialect, Read, read};
+use crate::event_loop::Loop;
+use crate::fuzzing::{at_once, hear};
+
+/// What was heard, and what was said.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Talk {
+    /// The words of each command.
+    commands: Vec<Vec<Vec<u8>>>,
+    answers: Vec<u8>,
+    broken: Option<Broken>,
+}
+
+/// What comes of bytes.
+pub(crate) fn answers(home: &Loop, pieces: [&[u8]; 2]) -> Talk {
+    let talk = Talk { commands: Vec::new(), answers: Vec::new(), broken: None };
+    let mut connection = Connection { home, session: Session::new(1), talk };
+    hear(pieces, home.bounds().resp.command_bytes, |bytes| connection.answer(bytes));
+    connection.talk
+}
+
+struct Connection<'h> {
+    home: &'h Loop,
+    session: Session,
+    talk: Talk,
+}
+
+impl Connection<'_> {
+    /// How many bytes were taken; `None` if the connection ends.
+    fn answer(&mut self, bytes: &mut [u8]) -> Option<usize> {
+        let bounds = &self.home.bounds().resp;
+        let (mut commands, mut start) = (Commands::default(), 0);
+        loop {
+            let left = bytes.get_mut(start..).unwrap_or_default();
+            let (taken, parsed) = commands.parse(left, bounds);
+            assert!(taken <= left.len() && commands.len() <= bounds.pipeline);
+            self.answer_all(commands.iter(left));
+            start += taken;
+            self.talk.broken = parsed.err();
+            if self.session.leaving || self.talk.broken.is_some() {
+                return None;
+            }
+            if commands.len() < bounds.pipeline {
+                return Some(start);
+            }
+        }
+    }
+
+    fn answer_all<'c>(&mut self, commands: impl Iterator<Item = Command<'c>>) {
+        let bounds = &self.home.bounds().resp;
+        for command in commands {
+            if self.session.leaving {
+                return;
+            }
+            let words: Vec<Vec<u8>> = command.words_from(0).map(Vec::from).collect();
+            assert!((1..=bounds.words).contains(&words.len()));
+            assert!(words.iter().all(|word| word.len() <= bounds.word_bytes));
+            self.talk.commands.push(words);
+            match self.session.queue(&command, bounds.transaction_bytes) {
+                None => self.answer_one(&command),
+                Some(Err(said)) => self.say(&said),
+                Some(Ok(queue)) => {
+                    let mut said = Vec::new();
+                    Reply::new(&mut said, self.session.version()).array(queue.len());
+                    self.say(&said);
+                    queue.iter().for_each(|command| self.answer_one(&command));
+                }
+            }
+        }
+    }
+
+    fn answer_one(&mut self, command: &Command<'_>) {
+        let engine = self.home.engine();
+        match read(command, &mut self.session, &engine.policies(), &self.home.rates) {
+            Read::Said(said) => self.say(&said),
+            Read::Ask(ask, dialect) => {
+                assert_eq!(ask.items().count(), ask.len(), "every limit has its key");
+                let decided = at_once(engine.answer(0, std::iter::once(&ask)));
+                let mut said = Vec::new();
+                let mut reply = Reply::new(&mut said, self.session.version());
+                for answer in &decided {
+                    match dialect {
+                        Dialect::Throttle => reply.throttle(answer),
+                        Dialect::Ours => reply.decision(answer),
+                    }
+                }
+                self.say(&said);
+            }
+        }
+    }
+
+    fn say(&mut self, said: &[u8]) {
+        if self.session.is_answered() {
+            assert!(said.ends_with(b"\r\n"), "{}", said.escape_ascii());
+            self.talk.answers.extend_from_slice(said);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Bodies in JSON that are no operation.
+
+use crate::case::{Case, Reply};
+use crate::talk::http::post;
+
+/// Sent to `/v1/check`: it cannot be read.
+const MALFORMED: [(&str, &str); 46] = [
+    ("", "EOF while parsing a value at line 1 column 0"),
+    (" \n", "EOF while parsing a value at line 2 column 0"),
+    ("{", "EOF while parsing an object at line 1 column 1"),
+    ("{\"key\"", "EOF while parsing an object at line 1 column 6"),
+    ("{\"key\":", "EOF while parsing a value at line 1 column 7"),
+    ("{\"key\":\"a", "EOF while parsing a string at line 1 column 9"),
+    ("{\"key\":\"a\"", "EOF while parsing an object at line 1 column 10"),
+    ("{\"key\":\"a\",}", "trailing comma at line 1 column 12"),
+    ("{\"key\":\"a\"}}", "trailing characters at line 1 column 12"),
+    ("{\"key\":\"a\"}{}", "trailing characters at line 1 column 12"),
+    ("{\"key\":\"a\"} x", "trailing characters at line 1 column 13"),
+    ("{\"key\":\"a\"}\0", "trailing characters at line 1 column 12"),
+    ("{'key':'a'}", "key must be a string at line 1 column 2"),
+    ("{key:\"a\"}", "key must be a string at line 1 column 2"),
+    ("{\"key\"=\"a\"}", "expected `:` at line 1 column 7"),
+    ("{\"key\":\"a\";\"cost\":1}", "expected `,` or `}` at line 1 column 11"),
+    ("{\"key\":a}", "expected value at line 1 column 8"),
+    ("// {}", "expected value at line 1 column 1"),
+    ("{\"key\":\"a\\q\"}", "invalid escape at line 1 column 11"),
+    ("{\"key\":\"\\u12\"}", "invalid escape at line 1 column 13"),
+    (
+        "{\"key\":\"a\nb\"}",
+        "control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0",
+    ),
+    (
+        "{\"key\":\"a\0\"}",
+        "control character (\\u0000-\\u001F) found while parsing a string at line 1 column 10",
+    ),
+    ("{\"key\":\"\\ud800\"}", "unexpected end of hex escape at line 1 column 15"),
+    ("{\"key\":\"\\udc00\"}", "lone leading surrogate in hex escape at line 1 column 14"),
+    ("{\"key\":\"\\ud800\\ud800\"}", "lone leading surrogate in hex escape at line 1 column 20"),
+    ("{\"cost\":NaN}", "expected value at line 1 column 9"),
+    ("{\"cost\":Infinity}", "expected value at line 1 column 9"),
+    ("{\"cost\":01}", "invalid number at line 1 column 10"),
+    ("{\"cost\":+1}", "expected value at line 1 column 9"),
+    ("{\"cost\":.5}", "expected value at line 1 column 9"),
+    ("{\"cost\":1.}", "invalid number at line 1 column 11"),
+    ("{\"cost\":0x1}", "expected `,` or `}` at line 1 column 10"),
+    ("{\"factor\":NaN}", "expected value at line 1 column 11"),
+    ("{\"factor\":1.}", "invalid number at line 1 column 13"),
+    ("{\"factor\":01}", "invalid number at line 1 column 12"),
+    ("{\"key\":\"a\",\"key\":\"a\"}", "duplicate field `key` at line 1 column 16"),
+    ("{\"cost\":1,\"cost\":1}", "duplicate field `cost` at line 1 column 16"),
+    ("{\"key\":\"a\",\"\\u006bey\":\"b\"}", "duplicate field `key` at line 1 column 21"),
+    ("{\"keys\":{},\"keys\":{}}", "duplicate field `keys` at line 1 column 17"),
+    (
+        "{\"Key\":\"a\"}",
+        "unknown field `Key`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 6",
+    ),
+    (
+        "{\"\":1}",
+        "unknown field ``, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 3",
+    ),
+    (
+        "{\"checks\":[]}",
+        "unknown field `checks`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 9",
+    ),
+    ("{\"cost\":1.5}", "invalid type: floating point `1.5`, expected u64 at line 1 column 11"),
+    ("{\"cost\":1e0}", "invalid type: floating point `1.0`, expected u64 at line 1 column 11"),
+    ("{\"cost\":-1}", "invalid value: integer `-1`, expected u64 at line 1 column 10"),
+    (
+        "{\"cost\":18446744073709551616}",
+        "invalid type: floating point `1.8446744073709552e19`, expected u64 at line 1 column 28",
+    ),
+];
+
+/// Sent to `/v1/check`: it is no object.
+// DEFECT: a list of all six is taken for an object, in the order of our own source.
+const NO_OBJECTS: [(&str, &str, usize); 10] = [
+    ("null", "null", 4),
+    ("true", "boolean `true`", 4),
+    ("1", "integer `1`", 1),
+    ("-1", "integer `-1`", 2),
+    ("1.5", "floating point `1.5`", 3),
+    ("\"a\"", "string \"a\"", 3),
+    ("[]", "sequence", 0),
+    ("[{\"key\":\"a\"}]", "sequence", 0),
+    ("[\"default\",\"a\",null,1,null,null]", "sequence", 0),
+    ("[null,\"a\",{},1,1,\"id\"]", "sequence", 0),
+];
+
+/// Sent to `/v1/check`: of another type than it must be.
+const WRONG_TYPES: [(&str, &str); 15] = [
+    ("{\"key\":1}", "invalid type: integer `1`, expected a string at line 1 column 8"),
+    ("{\"key\":true}", "invalid type: boolean `true`, expected a string at line 1 column 11"),
+    ("{\"key\":[]}", "invalid type: sequence, expected a string at line 1 column 7"),
+    ("{\"key\":{}}", "invalid type: map, expected a string at line 1 column 7"),
+    ("{\"key\":[\"a\"]}", "invalid type: sequence, expected a string at line 1 column 7"),
+    ("{\"policy\":1}", "invalid type: integer `1`, expected a string at line 1 column 11"),
+    ("{\"id\":1}", "invalid type: integer `1`, expected a string at line 1 column 7"),
+    (
+        "{\"keys\":\"a\"}",
+        "invalid type: string \"a\", expected keys by their names, such as {\"ip\": \"203.0.113.9\"} at line 1 column 11",
+    ),
+    (
+        "{\"keys\":[]}",
+        "invalid type: sequence, expected keys by their names, such as {\"ip\": \"203.0.113.9\"} at line 1 column 8",
+    ),
+    (
+        "{\"keys\":1}",
+        "invalid type: integer `1`, expected keys by their names, such as {\"ip\": \"203.0.113.9\"} at line 1 column 9",
+    ),
+    ("{\"keys\":{\"ip\":1}}", "invalid type: integer `1`, expected a string at line 1 column 15"),
+    ("{\"keys\":{\"ip\":null}}", "invalid type: null, expected a string at line 1 column 18"),
+    ("{\"cost\":\"1\"}", "invalid type: string \"1\", expected u64 at line 1 column 11"),
+    ("{\"cost\":true}", "invalid type: boolean `true`, expected u64 at line 1 column 12"),
+    ("{\"cost\":[]}", "invalid type: sequence, expected u64 at line 1 column 8"),
+];
+
+const FACTOR: &str = "expected digits with at most 9 of them after a point, such as 0.5";
+
+/// Sent to `/v1/check`: it can be read, but not done.
+const UNFIT: [(&str, &str); 27] = [
+    ("{}", "a limit counts per key, but no key is given"),
+    ("{\"key\":null}", "a limit counts per key, but no key is given"),
+    ("{\"keys\":{}}", "a limit counts per key, but no key is given"),
+    ("{\"keys\":{\"ip\":\"a\"}}", "a limit counts per key, but no key is given"),
+    ("{\"key\":\"\"}", "key is empty; expected 1 to 1024 bytes"),
+    ("{\"key\":\"a\",\"id\":\"\"}", "id is empty; expected 1 to 64 bytes"),
+    (
+        "{\"key\":\"a\",\"cost\":4294967296}",
+        "cost 4294967296: expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "{\"key\":\"a\",\"cost\":18446744073709551615}",
+        "cost 18446744073709551615: expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "{\"key\":\"a\",\"factor\":1000001}",
+        "limit \"gcra 1/s burst 5\": factor \"1000001\" is not accepted; expected a decimal from 0 to 1000000 that keeps the limit within its bounds",
+    ),
+    ("{\"key\":\"a\",\"factor\":0.0000000001}", "factor 0.0000000001: "),
+    ("{\"key\":\"a\",\"factor\":-1}", "factor -1: "),
+    ("{\"key\":\"a\",\"factor\":1e3}", "factor 1e3: "),
+    ("{\"key\":\"a\",\"factor\":99999999999999999999}", "factor 99999999999999999999: "),
+    ("{\"key\":\"a\",\"factor\":\"1\"}", "factor \"1\": "),
+    ("{\"key\":\"a\",\"factor\":true}", "factor true: "),
+    ("{\"key\":\"a\",\"factor\":[1]}", "factor [1]: "),
+    ("{\"key\":\"a\",\"factor\":{}}", "factor {}: "),
+    ("{\"policy\":\"login\"}", "a limit counts per ip, but no ip is given"),
+    ("{\"policy\":\"login\",\"key\":\"a\"}", "a limit counts per ip, but no ip is given"),
+    (
+        "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\"}}",
+        "a limit counts per user, but no user is given",
+    ),
+    (
+        "{\"policy\":\"login\",\"keys\":{\"user\":\"a\"}}",
+        "a limit counts per ip, but no ip is given",
+    ),
+    (
+        "{\"policy\":\"login\",\"keys\":{\"IP\":\"a\",\"user\":\"b\"}}",
+        "a limit counts per ip, but no ip is given",
+    ),
+    (
+        "{\"policy\":\"login\",\"keys\":{\"ip\":\"\",\"user\":\"b\"}}",
+        "ip: key is empty; expected 1 to 1024 bytes",
+    ),
+    (
+        "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\",\"user\":\"b\",\"ip\":\"c\"}}",
+        "key 'ip' is given twice, or has no name",
+    ),
+    (
+        "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\",\"user\":\"b\",\"\\u0069p\":\"a\"}}",
+        "key 'ip' is given twice, or has no name",
+    ),
+    (
+        "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\",\"user\":\"b\",\"\":\"c\"}}",
+        "key '' is given twice, or has no name",
+    ),
+    ("{\"key\":\"a\",\"keys\":{\"\":\"c\"}}", "key '' is given twice, or has no name"),
+];
+
+const KNOWN: &str = "expected one of db, default, login";
+
+/// Names of policies as JSON has them, and as they are told.
+const UNKNOWN: [(&str, &str); 8] = [
+    ("nope", "nope"),
+    ("", ""),
+    ("Default", "Default"),
+    ("default ", "default "),
+    ("default.candidate", "default.candidate"),
+    ("CL.THROTTLE", "CL.THROTTLE"),
+    ("a\\r\\nb\\u0000", "a\r\nb\0"),
+    ("\\u00e4\\ud83d\\ude00", "ä😀"),
+];
+
+/// Content types of which none is JSON's.
+const OTHER_TYPES: [&str; 12] = [
+    "",
+    "content-type:\r\n",
+    "content-type: text/plain\r\n",
+    "content-type: application/x-www-form-urlencoded\r\n",
+    "content-type: application/jsonp\r\n",
+    "content-type: application/json2; charset=utf-8\r\n",
+    "content-type: application/problem+json\r\n",
+    "content-type: application/vnd.api+json\r\n",
+    "content-type: text/json\r\n",
+    "content-type: json\r\n",
+    "content-type: \"application/json\"\r\n",
+    "content-type: application/json, text/plain\r\n",
+];
+
+/// Content types that are JSON's.
+const JSON_TYPES: [&str; 4] = [
+    "Content-Type: APPLICATION/JSON",
+    "content-type: application/json;charset=utf-8",
+    "content-type:application/json ; charset=\"utf-8\"; x=y",
+    "content-type: application/json;",
+];
+
+/// What is answered to a peek of the policy `default` under an unused key.
+const FRESH: &str = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after_ms\":0,\
+                     \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
+
+/// Sent to `/v1/peek`: odd, but it means something.
+const ODD: [&str; 12] = [
+    "\t\r\n {\"key\" : \"k\"}\r\n ",
+    "{\"k\\u0065y\":\"\\u006b\"}",
+    "{\"key\":\"k\",\"policy\":null,\"keys\":null,\"cost\":null,\"factor\":null,\"id\":null}",
+    "{\"key\":\"k\",\"policy\":\"default\"}",
+    "{\"key\":\"k\",\"cost\":0}",
+    "{\"key\":\"k\",\"factor\":1}",
+    "{\"key\":\"k\",\"factor\":1.000000000}",
+    "{\"key\":\"k\",\"keys\":{}}",
+    "{\"key\":\"k\",\"keys\":{\"ip\":\"a\"}}",
+    "{\"key\":\"\\u0000\"}",
+    "{\"key\":\"\\ud83d\\ude00\"}",
+    "{\"key\":\"ä\\n\\\"\\\\\\/\"}",
+];
+
+/// At a bound, and one beyond it.
+fn sizes() -> Vec<Case> {
+    let key = |key: &str| post("/v1/peek", &format!("{{\"key\":\"{key}\"}}"));
+    let id = |id: &str| post("/v1/peek", &format!("{{\"key\":\"k\",\"id\":\"{id}\"}}"));
+    let ip = |ip: &str| {
+        let json = format!("{{\"policy\":\"login\",\"keys\":{{\"ip\":\"{ip}\",\"user\":\"u\"}}}}");
+        post("/v1/peek", &json)
+    };
+    let of_ip = "{\"allowed\":true,\"limit\":3,\"remaining\":3,\"retry_after_ms\":0,\
+                 \"reset_after_ms\":0,\"policy\":\"login\",\"bound_by\":\"fixed-window 3/h per ip\"}";
+    let (key_size, id_size) =
+        ("key has 1025 bytes; expected 1 to 1024", "id has 65 bytes; expected 1 to 64");
+    vec![
+        Case::stays(key(&"k".repeat(1_024)), Reply::json(FRESH)),
+        Case::refused(key(&"k".repeat(1_025)), 422, key_size),
+        Case::stays(key(&"\\u00e4".repeat(512)), Reply::json(FRESH)),
+        Case::refused(key(&format!("{}a", "\\u00e4".repeat(512))), 422, key_size),
+        Case::stays(id(&"i".repeat(64)), Reply::json(FRESH)),
+        Case::refused(id(&"i".repeat(65)), 422, id_size),
+        Case::stays(ip(&"k".repeat(1_024)), Reply::json(of_ip)),
+        Case::refused(ip(&"k".repeat(1_025)), 422, &format!("ip: {key_size}")),
+    ]
+}
+
+/// Nested as deep as a body can be: whoever followed it would run out of stack.
+fn deep() -> Vec<Case> {
+    let of = |field: &str, open: &str| {
+        let depth = (64 * 1024 - 20) / open.len();
+        post("/v1/check", &format!("{{\"{field}\":{}", open.repeat(depth)))
+    };
+    let no_text = "invalid type: sequence, expected a string at line 1 column 7";
+    let no_keys = "invalid type: sequence, expected keys by their names, such as \
+                   {\"ip\": \"203.0.113.9\"} at line 1 column 8";
+    let unknown = "unknown field `x`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, \
+                   `id` at line 1 column 4";
+    let cut = "EOF while parsing a list at line 1 column 65526";
+    vec![
+        Case::refused(of("key", "["), 400, no_text),
+        Case::refused(of("keys", "["), 400, no_keys),
+        Case::refused(
+            of("keys", "{\"a\":"),
+            400,
+            "invalid type: map, expected a string at line 1 column 13",
+        ),
+        Case::refused(of("x", "["), 400, unknown),
+        Case::refused(of("factor", "["), 400, cut),
+    ]
+}
+
+/// Bytes that are no text.
+fn no_text() -> Vec<Case> {
+    let with = |bytes: &[u8]| {
+        let body = [b"{\"key\":\"", bytes, b"\"}"].concat();
+        let head = post("/v1/check", &"x".repeat(body.len())).into_bytes();
+        [&head[..head.len() - body.len()], &body].concat()
+    };
+    let bad: [&[u8]; 5] = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe4"];
+    bad.map(|bytes| {
+        let column = 8 + bytes.len() + 1;
+        let why = format!("invalid unicode code point at line 1 column {column}");
+        Case::refused(with(bytes), 400, &why)
+    })
+    .into()
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let check = |json: &str| post("/v1/check", json);
+    let mut cases: Vec<_> =
+        MALFORMED.map(|(json, why)| Case::refused(check(json), 400, why)).into();
+    cases.extend(NO_OBJECTS.map(|(json, what, column)| {
+        let expected = "expected an object such as {\"key\": \"user-42\"}";
+        let why = format!("invalid type: {what}, {expected} at line 1 column {column}");
+        Case::refused(check(json), 400, &why)
+    }));
+    cases.extend(WRONG_TYPES.map(|(json, why)| Case::refused(check(json), 400, why)));
+    cases.extend(UNFIT.map(|(json, why)| {
+        let more = if why.starts_with("factor ") { FACTOR } else { "" };
+        Case::refused(check(json), 422, &format!("{why}{more}"))
+    }));
+    cases.extend(UNKNOWN.map(|(name, told)| {
+        let why = format!("unknown policy '{told}': {KNOWN}");
+        Case::refused(check(&format!("{{\"policy\":\"{name}\",\"key\":\"a\"}}")), 404, &why)
+    }));
+    let typed = |field: &str| {
+        let body = "{\"key\":\"k\"}";
+        format!("POST /v1/peek HTTP/1.1\r\nhost: t\r\n{field}content-length: 11\r\n\r\n{body}")
+    };
+    cases.extend(OTHER_TYPES.map(|field| {
+        let why = "expected JSON, and the header content-type: application/json";
+        Case::refused(typed(field), 415, why)
+    }));
+    cases.extend(
+        JSON_TYPES.map(|field| Case::stays(typed(&format!("{field}\r\n")), Reply::json(FRESH))),
+    );
+    cases.extend(ODD.map(|json| Case::stays(post("/v1/peek", json), Reply::json(FRESH))));
+    cases.extend(["reserve", "settle", "release", "renew"].map(|act| {
+        let sent = post(&format!("/v1/{act}"), "{\"key\":\"a\"}");
+        Case::refused(sent, 422, &format!("{act} needs an id"))
+    }));
+    cases.push(Case::refused(
+        post("/v1/charge", "{\"key\":\"debtor\",\"cost\":4294967295}"),
+        422,
+        "the debt would be too large: it may take at most 2^51 µs (71 years) to drain",
+    ));
+    cases.extend(sizes());
+    cases.extend(deep());
+    cases.extend(no_text());
+    cases
+}

@@ -1,0 +1,46 @@
+//! A trace: limit lines first, then steps.
+
+use serde_json::Value;
+use tollgate_core::{Limit, PlainStore};
+use tollgate_sim::{Lines, Simulator, Step};
+
+/// How many limits are taken from the text.
+const MOST_LIMITS: usize = 4;
+/// The limits of a text that has none.
+const LIMITS: [&str; 3] =
+    ["gcra 1/s burst 5", "sliding-counters 10/min per ip", "concurrency 2 ttl 1s"];
+
+pub(crate) fn check(bytes: &[u8]) {
+    let lines = lines(bytes);
+    let mut limits: Vec<Limit> =
+        lines.iter().filter_map(|line| line.parse().ok()).take(MOST_LIMITS).collect();
+    if limits.is_empty() {
+        limits = LIMITS.iter().filter_map(|line| line.parse().ok()).collect();
+    }
+    let plain = PlainStore::default();
+    let mut simulators = [
+        Simulator::from_limits(limits.clone()),
+        Simulator::in_store(limits, Box::new(move |op, at| plain.answer(op, at))),
+    ];
+    for line in &lines {
+        let [answer, plain] = simulators.each_mut().map(|simulator| answer(simulator, line));
+        assert_eq!(answer, plain, "the plainest store says otherwise");
+    }
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    let mut lines = Lines::new(bytes);
+    let mut all = Vec::new();
+    while let Ok(Some(line)) = lines.next_line() {
+        all.push(line.text.to_owned());
+    }
+    all
+}
+
+/// What is said to a step: an answer, or what is wrong with it.
+fn answer(simulator: &mut Simulator, line: &str) -> Result<Value, String> {
+    let step = Step::parse(line).map_err(|error| error.to_string())?;
+    let answer = simulator.answer(&step).map_err(|error| error.to_string())?;
+    let json = answer.to_json();
+    Ok(serde_json::from_str(&json).expect(&json))
+}
