@@ -1,5 +1,6 @@
 //! `tollgate serve`: the same engine for whoever speaks HTTP or the Redis protocol.
 
+mod descriptors;
 mod log;
 mod reload;
 mod settings;
@@ -23,6 +24,7 @@ const MOST_ANNOUNCED: usize = 10;
 
 pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     log::begin(args.log, args.log_level);
+    descriptors::take_all();
     let mut reloading = Reloading::begin(args)?;
     let config = settings::read(args)?;
     refuse_strangers(args, &config)?;

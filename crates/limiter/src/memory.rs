@@ -9,6 +9,7 @@
 mod batch;
 mod builder;
 mod check;
+mod first;
 mod hash;
 mod held;
 mod ids;
@@ -153,6 +154,9 @@ impl MemoryStore {
     #[cold]
     #[inline(never)]
     pub(crate) fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        if let Some(answer) = self.answer_first(op, now) {
+            return answer;
+        }
         let mut answer = Err(StoreError::unanswered());
         self.answer_batch(std::slice::from_ref(op), now, |_, given| answer = given);
         answer

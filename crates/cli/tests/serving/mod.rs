@@ -20,7 +20,11 @@ pub(crate) struct Serving {
 impl Serving {
     /// On free ports, with these flags.
     pub(crate) fn start(args: &[&str]) -> Serving {
-        let mut command = Command::new(cargo_bin!("tollgate"));
+        Serving::run(Command::new(cargo_bin!("tollgate")), args)
+    }
+
+    /// The same, by a command that runs the program.
+    pub(crate) fn run(mut command: Command, args: &[&str]) -> Serving {
         command.args(["serve", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"]).args(args);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();

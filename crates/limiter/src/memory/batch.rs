@@ -114,10 +114,13 @@ impl MemoryStore {
     ) -> Result<Decision, StoreError> {
         if let Some((asked, _)) = plain_check(op)
             && let Some((shard, hash)) = held.shard(items.first)
-            && let Some(row) = shard.row(hash.mark_at(0))
-            && let Some(decision) = row.check(&asked, &self.frame, now)
         {
-            return Ok(decision);
+            let mark = hash.mark_at(0);
+            let known = shard.row(mark).and_then(|row| row.check(&asked, &self.frame, now));
+            let answer = known.map(Ok).or_else(|| self.put_first(shard, mark, op, now));
+            if let Some(answer) = answer {
+                return answer;
+            }
         }
         let Some(scope) = op.scope() else {
             return self.decide_held(op, items, held, true, now).map(|outcome| outcome.decision);

@@ -60,7 +60,10 @@ impl Keys {
     }
 
     pub(super) fn remove(&self, fewer: usize) {
-        self.count.fetch_sub(fewer, Ordering::Relaxed);
+        // Nearly always there is nothing to be taken off, and every processor wants this number.
+        if fewer > 0 {
+            self.count.fetch_sub(fewer, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn turn_away(&self) {

@@ -52,6 +52,14 @@ impl Shard {
         self.rows.find(mark)
     }
 
+    /// Whether there is any state of this mark.
+    pub(super) fn has(&mut self, mark: u64) -> bool {
+        let in_whole = |whole: &Whole| whole.states.contains_key(&mark);
+        self.words.find(mark).is_some()
+            || self.rows.find(mark).is_some()
+            || self.whole.as_deref().is_some_and(in_whole)
+    }
+
     /// Has the processor fetch where a state would be.
     #[inline]
     pub(super) fn prefetch(&self, mark: u64) {

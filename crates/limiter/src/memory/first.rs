@@ -1,0 +1,54 @@
+//! The first check of a key: there is no state to be lent, only one to be put.
+
+use tollgate_core::{Decision, Op, StoreError, Time, decide};
+
+use super::MemoryStore;
+use super::check::plain_check;
+use super::recent::recall;
+use super::record::Word;
+use super::shard::Shard;
+
+impl MemoryStore {
+    /// A check of one limit of a key that is not there; `None` if it takes more.
+    pub(super) fn answer_first(
+        &self,
+        op: &Op<'_>,
+        now: Time,
+    ) -> Option<Result<Decision, StoreError>> {
+        let (_, subject) = plain_check(op)?;
+        let salt = self.secret.salt(op.policy, subject);
+        let (hash, _) = recall::<Word>(self.number, salt, subject.key.as_bytes());
+        let lock = self.shard(self.place(hash))?;
+        let mut shard = lock.lock();
+        let answer = self.put_first(&mut shard, hash.mark_at(0), op, now);
+        if answer.is_none() {
+            lock.unlock_unchanged(shard);
+        }
+        answer
+    }
+
+    /// The same in a shard that is held.
+    pub(super) fn put_first(
+        &self,
+        shard: &mut Shard,
+        mark: u64,
+        op: &Op<'_>,
+        now: Time,
+    ) -> Option<Result<Decision, StoreError>> {
+        if shard.has(mark) || !self.keys.add(1) {
+            return None;
+        }
+        let mut states = [None];
+        let outcome = decide(op, &mut states, now);
+        let [state] = states;
+        self.keys.remove(match state {
+            Some(state) => {
+                let dropped = shard.put(&self.frame, mark, state, now);
+                dropped.saturating_add(shard.sweep_few(&self.frame, mark, now))
+            }
+            // It was denied, and leaves nothing behind.
+            None => 1,
+        });
+        Some(outcome.map(|outcome| outcome.decision))
+    }
+}
