@@ -16,20 +16,21 @@ pub(crate) fn check(bytes: &[u8]) {
             return;
         }
     };
-    check_limit(&limit);
+    let explained = Explanation::new(limit.clone()).to_string();
+    assert!(explained.starts_with(&limit.to_string()), "{explained}");
+    check_print(&limit);
     let factors = FACTORS.into_iter().chain([factor]).filter_map(|text| text.parse().ok());
     for factor in factors.collect::<Vec<Decimal>>() {
         if let Ok(scaled) = limit.scaled(factor) {
-            check_limit(&scaled);
+            check_print(&scaled);
         }
     }
 }
 
-fn check_limit(limit: &Limit) {
+/// What is printed reads as the same limit.
+fn check_print(limit: &Limit) {
     let printed = limit.to_string();
     let read = printed.parse::<Limit>().expect(&printed);
     assert_eq!(read, *limit, "{printed}");
     assert_eq!(read.to_string(), printed);
-    let explained = Explanation::new(limit.clone()).to_string();
-    assert!(explained.starts_with(&printed), "{explained}");
 }

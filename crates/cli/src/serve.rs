@@ -6,6 +6,7 @@ mod reload;
 mod settings;
 mod signals;
 mod store;
+mod traces;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -23,7 +24,7 @@ use signals::{Signal, Signals};
 const MOST_ANNOUNCED: usize = 10;
 
 pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
-    log::begin(args.log, args.log_level);
+    let _sending = log::begin(args.log, args.log_level)?;
     descriptors::take_all();
     let mut reloading = Reloading::begin(args)?;
     let config = settings::read(args)?;

@@ -301,7 +301,7 @@ fn validate_says_when_all_is_right() {
     let nothing = file(".toml", "[policy.a]\nlimits = []\n");
     let ran = run(&["validate", nothing.path().to_str().unwrap()], "");
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains(":2:10: limits is empty"), "{}", ran.out);
+    assert!(ran.out.contains(":2:10: policy.a.limits is empty"), "{}", ran.out);
 
     let broken = file(".toml", "[policy.a\nlimits = [\n");
     let ran = run(&["validate", broken.path().to_str().unwrap()], "");

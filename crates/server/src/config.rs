@@ -1,7 +1,7 @@
 //! The config file: everything the server can be told beforehand, in TOML.
 //!
-//! Text becomes values with their places ([`read`]), each table has a file that knows its words, and
-//! every mistake is kept until the end ([`findings`]), so that all are told at once.
+//! Text becomes values with their places ([`read`]), each table has a file that knows its words,
+//! and every mistake is kept until the end ([`findings`]), so that all are told at once.
 
 mod bounds;
 mod findings;
@@ -60,8 +60,8 @@ impl Config {
     /// Understands the text of a file. An empty one is [`Config::default`].
     ///
     /// # Errors
-    /// All its mistakes, in the order of the file; at most 100, of which the last says how many more
-    /// there are.
+    /// All its mistakes, in the order of the file; at most 100, of which the last says how many
+    /// more there are.
     pub fn parse(text: &str) -> Result<Config, Vec<Mistake>> {
         let mut found = Findings::new(text);
         let mut config = Config::default();

@@ -25,6 +25,8 @@ struct Request<'b> {
     /// Whether the body says that it is JSON.
     is_json: bool,
     body: &'b [u8],
+    /// Which trace it belongs to, in the words of `traceparent`.
+    trace: Option<&'b str>,
 }
 
 /// The methods that mean something here.

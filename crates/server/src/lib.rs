@@ -22,6 +22,7 @@ mod event_loop;
 #[doc(hidden)]
 pub mod fuzzing;
 mod http;
+mod kinds;
 mod metrics;
 mod policies;
 mod pool;
@@ -29,6 +30,7 @@ mod porter;
 mod regime;
 mod resp;
 mod server;
+mod trace;
 mod wire;
 
 pub use bounds::{HttpBounds, RespBounds};

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tollgate_core::{MAX_NAME_BYTES, Policy};
+use tollgate_core::MAX_NAME_BYTES;
 
 use crate::config::PolicyConfig;
+use crate::kinds::Kinds;
 use crate::metrics::Counts;
-use crate::regime::{CANDIDATE, Kinds, Regime};
+use crate::regime::{CANDIDATE, Regime};
 use crate::resp;
 
 /// How many names an error tells at most.
@@ -64,25 +65,15 @@ impl Policies {
 /// Why a policy cannot be set, if that is so. Whoever has it from a config file has heard it there.
 pub(crate) fn mistake(config: &PolicyConfig) -> Option<String> {
     let name = config.policy.name().as_str();
-    let kinds = Kinds::of(config.policy.limits());
-    let beside = Kinds::of(&config.candidate);
     if name == resp::NAME || name.ends_with(CANDIDATE) {
         return Some(format!("a policy cannot be called {name}"));
     }
-    if !beside.named.iter().all(|kind| kinds.named.contains(kind))
-        || (beside.nameless && !kinds.nameless)
-    {
-        return Some(format!("the candidate of {name} counts someone whom the policy does not"));
+    let kinds = Kinds::of(config.policy.limits());
+    if let Some(who) = config.candidate.iter().find_map(|limit| kinds.cannot_count(limit)) {
+        return Some(format!("the candidate of {name} counts {who}, and its limits do not"));
     }
     let longest = MAX_NAME_BYTES - CANDIDATE.len();
     let is_long = !config.candidate.is_empty() && name.len() > longest;
     is_long
         .then(|| format!("policy {name} has a candidate, so its name has at most {longest} bytes"))
-}
-
-impl From<Policy> for PolicyConfig {
-    /// Enforced, with nothing beside it.
-    fn from(policy: Policy) -> PolicyConfig {
-        PolicyConfig::new(policy)
-    }
 }

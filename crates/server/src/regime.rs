@@ -9,6 +9,7 @@ use tollgate_http::Dialect;
 
 use crate::ask::Keys;
 use crate::config::{Override, PolicyConfig};
+use crate::kinds::Kinds;
 use crate::metrics::Counts;
 
 /// What is added to the name of a policy for the candidate that runs beside it.
@@ -27,35 +28,6 @@ pub(crate) struct Regime {
     /// Each limit as it is written in JSON, with its quotes.
     lines: Box<[Box<str>]>,
     counts: Arc<Counts>,
-}
-
-/// Whom the limits of a policy count.
-#[derive(Debug, Default)]
-pub(crate) struct Kinds {
-    /// The subjects that have a name, each once.
-    pub(crate) named: Vec<Box<str>>,
-    /// Whether the nameless key is counted as well.
-    pub(crate) nameless: bool,
-}
-
-impl Kinds {
-    pub(crate) fn of(limits: &[Limit]) -> Kinds {
-        let mut kinds = Kinds::default();
-        // Those that count everybody at once need no key.
-        for limit in limits.iter().filter(|limit| limit.item(|_| None).is_err()) {
-            match limit.per().map(Name::as_str) {
-                None => kinds.nameless = true,
-                Some(kind) if kinds.named.iter().any(|known| **known == *kind) => {}
-                Some(kind) => kinds.named.push(kind.into()),
-            }
-        }
-        kinds
-    }
-
-    /// Whether there is nobody to be named.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.named.is_empty() && !self.nameless
-    }
 }
 
 impl Regime {

@@ -3,19 +3,25 @@
 use std::io::{self, IsTerminal as _};
 
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, Registry, fmt};
 
+use super::traces;
 use crate::args::Log;
 
-/// From here on whatever is logged is written.
-pub(super) fn begin(form: Log, level: LevelFilter) {
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(level)
+/// From here on whatever is logged is written, and traces are sent if somebody collects them.
+pub(super) fn begin(form: Log, level: LevelFilter) -> anyhow::Result<traces::Sending> {
+    let lines = fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false);
-    // If someone logs already, they go on.
-    let _ = match form {
-        Log::Text => subscriber.try_init(),
-        Log::Json => subscriber.json().flatten_event(true).try_init(),
+    let lines = match form {
+        Log::Text => lines.with_filter(level).boxed(),
+        Log::Json => lines.json().flatten_event(true).with_filter(level).boxed(),
     };
+    let sending = traces::Sending::begin()?;
+    // If someone logs already, they go on.
+    let _ = Registry::default().with(lines).with(sending.layer()).try_init();
+    Ok(sending)
 }

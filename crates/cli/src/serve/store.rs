@@ -25,6 +25,9 @@ fn far(config: &StoreConfig) -> anyhow::Result<Arc<RedisStore>> {
     if let Some(prefix) = &config.prefix {
         store = store.prefix(prefix);
     }
+    if let Some(deadline) = config.deadline {
+        store = store.deadline(deadline);
+    }
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(store.clone().connect())?;
     // That connection ends with its runtime: those that serve make their own.

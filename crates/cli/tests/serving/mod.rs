@@ -1,5 +1,7 @@
 //! `tollgate serve` in a process of its own.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};

@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::findings::{Findings, repeated, repeated_bare};
 use super::read::{Table, Value, listed};
+use crate::kinds::Kinds;
 
 /// One who is held to more or less.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,41 +21,13 @@ pub struct Override {
     pub factor: Decimal,
 }
 
-/// Whom the limits of a policy count.
-pub(super) struct Kinds<'l> {
-    named: Vec<&'l Name>,
-    nameless: bool,
-}
-
-impl<'l> Kinds<'l> {
-    pub(super) fn of(limits: &'l [Limit]) -> Kinds<'l> {
-        let counted = || limits.iter().filter(|limit| needs_key(limit));
-        let mut named: Vec<&Name> = Vec::new();
-        for kind in counted().filter_map(Limit::per) {
-            if !named.contains(&kind) {
-                named.push(kind);
-            }
-        }
-        Kinds { named, nameless: counted().any(|limit| limit.per().is_none()) }
-    }
-
-    /// Whom another limit counts, if these do not.
-    pub(super) fn cannot_count(&self, limit: &Limit) -> Option<String> {
-        match limit.per() {
-            _ if !needs_key(limit) => None,
-            Some(kind) if self.named.contains(&kind) => None,
-            Some(kind) => Some(format!("per {kind}")),
-            None if self.nameless => None,
-            None => Some(String::from("the nameless key")),
-        }
-    }
-
+impl Kinds {
     /// The subject and the key of some text.
-    fn read<'k>(&self, text: &'k str) -> Result<(Option<Name>, Key<'k>), String> {
+    fn whose<'k>(&self, text: &'k str) -> Result<(Option<Name>, Key<'k>), String> {
         let part = text.split_once('=');
         let named = part.and_then(|(kind, key)| {
             let known = self.named.iter().find(|known| known.as_str() == kind)?;
-            Some((Some((*known).clone()), key))
+            Some((Some(known.clone()), key))
         });
         let (subject, key) = match named {
             Some(named) => named,
@@ -76,17 +49,12 @@ impl<'l> Kinds<'l> {
     }
 }
 
-/// Whether whoever asks must say whom it counts.
-fn needs_key(limit: &Limit) -> bool {
-    limit.item(|_| None).is_err()
-}
-
 /// All overrides of a policy. Where its own limits are not known, only their shape can be read.
 pub(super) fn read(
     found: &mut Findings<'_>,
     value: &Value<'_>,
     limits: &[Limit],
-    kinds: Option<&Kinds<'_>>,
+    kinds: Option<&Kinds>,
 ) -> Vec<Override> {
     let expected = "a list such as [{ key = \"user=42\", factor = 0.1 }]";
     let items = value.list(found, expected).unwrap_or_default();
@@ -108,7 +76,7 @@ pub(super) fn read(
 fn read_one(
     found: &mut Findings<'_>,
     mut table: Table<'_>,
-    kinds: Option<&Kinds<'_>>,
+    kinds: Option<&Kinds>,
 ) -> Option<Override> {
     let key = table.need(found, "key");
     let text =
@@ -117,7 +85,7 @@ fn read_one(
     let at = key.map_or(table.at(), |key| key.at());
     let path = table.path().to_owned();
     table.finish(found);
-    match kinds?.read(text?) {
+    match kinds?.whose(text?) {
         Ok((subject, key)) => {
             Some(Override { subject, key: key.as_bytes().into(), factor: factor? })
         }

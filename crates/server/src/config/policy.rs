@@ -6,8 +6,9 @@ use tollgate_http::Dialect;
 
 use super::findings::{Findings, repeated};
 use super::lines;
-use super::overrides::{self, Kinds, Override};
+use super::overrides::{self, Override};
 use super::read::{Table, Value};
+use crate::kinds::Kinds;
 use crate::regime::CANDIDATE;
 use crate::resp;
 
@@ -17,8 +18,8 @@ const MOST_POLICIES: usize = 10_000;
 /// Where counts are shared, and whether that is acted on.
 const DISTRIBUTION: [(&str, bool); 3] =
     [("strict", true), ("write-behind", false), ("lease", false)];
-/// What is answered when the store is not.
-const ON_FAILURE: [(&str, ()); 3] = [("allow", ()), ("deny", ()), ("local", ())];
+/// What is answered when the store is not, and whether that is acted on: it is an error, and so a denial.
+const ON_FAILURE: [(&str, bool); 3] = [("allow", false), ("deny", true), ("local", false)];
 
 /// A policy, and how it is applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +29,8 @@ pub struct PolicyConfig {
     pub policy: Policy,
     /// What becomes of those whom it would turn away.
     pub enforce: Enforce,
-    /// Limits that run beside it, of which only the differences are told. They need no keys that the
-    /// policy does not.
+    /// Limits that run beside it, of which only the differences are told. They need no keys that
+    /// the policy does not.
     pub candidate: Vec<Limit>,
     /// Who is held to more or less than others, each once.
     pub overrides: Vec<Override>,
@@ -77,14 +78,9 @@ impl PolicyConfig {
     }
 
     /// Whoever asks sends what the policy counts, and that must be enough for both.
-    fn check_candidate(
-        &self,
-        found: &mut Findings<'_>,
-        value: &Value<'_>,
-        kinds: Option<&Kinds<'_>>,
-    ) {
+    fn check_candidate(&self, found: &mut Findings<'_>, value: &Value<'_>, kinds: Option<&Kinds>) {
         let uncounted =
-            |kinds: &Kinds<'_>| self.candidate.iter().find_map(|limit| kinds.cannot_count(limit));
+            |kinds: &Kinds| self.candidate.iter().find_map(|limit| kinds.cannot_count(limit));
         if let Some(who) = kinds.and_then(uncounted) {
             let path = value.path();
             let what = format!("{path} counts {who}; expected only whom the limits count as well");
@@ -109,15 +105,19 @@ impl PolicyConfig {
             let words = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
             self.headers = value.word(found, &words).unwrap_or_default();
         }
-        let distribution = table.take("distribution");
-        let later = |value: &Value<'_>| value.word(found, &DISTRIBUTION) == Some(false);
-        if let Some(value) = distribution.filter(later) {
-            found.not_yet(value.at(), value.path());
+        for (word, known) in [("distribution", &DISTRIBUTION), ("on_failure", &ON_FAILURE)] {
+            let later = |value: &Value<'_>| value.word(found, known) == Some(false);
+            if let Some(value) = table.take(word).filter(later) {
+                found.not_yet(value.at(), value.path());
+            }
         }
-        if let Some(value) = table.take("on_failure") {
-            value.word(found, &ON_FAILURE);
-            found.not_yet(value.at(), value.path());
-        }
+    }
+}
+
+impl From<Policy> for PolicyConfig {
+    /// Applied as if nothing were said of it.
+    fn from(policy: Policy) -> PolicyConfig {
+        PolicyConfig::new(policy)
     }
 }
 

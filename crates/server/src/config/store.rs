@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use tollgate::WhenFull;
 use tollgate_redis::RedisStore;
@@ -29,6 +30,8 @@ pub struct StoreConfig {
     pub url: String,
     /// What keys of a far store begin with, if not what they do by themselves.
     pub prefix: Option<String>,
+    /// How long a far store may take to answer, if not as long as it may by itself.
+    pub deadline: Option<Duration>,
     /// How many keys a store in memory holds, if not as many as it does by itself.
     pub max_keys: Option<NonZeroUsize>,
     /// What a store in memory answers to a new key when it is full.
@@ -40,6 +43,7 @@ impl Default for StoreConfig {
         StoreConfig {
             url: MEMORY.to_owned(),
             prefix: None,
+            deadline: None,
             max_keys: None,
             when_full: WhenFull::default(),
         }
@@ -49,12 +53,13 @@ impl Default for StoreConfig {
 impl fmt::Debug for StoreConfig {
     /// Without what the URL says before the host: it may be a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StoreConfig { url, prefix, max_keys, when_full } = self;
+        let StoreConfig { url, prefix, deadline, max_keys, when_full } = self;
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
         let hosts = rest.rsplit_once('@').map(|(_, hosts)| format!("{scheme}://…@{hosts}"));
         f.debug_struct("StoreConfig")
             .field("url", hosts.as_ref().unwrap_or(url))
             .field("prefix", prefix)
+            .field("deadline", deadline)
             .field("max_keys", max_keys)
             .field("when_full", when_full)
             .finish()
@@ -82,8 +87,7 @@ impl StoreConfig {
             store.when_full = value.word(found, &WHEN_FULL).unwrap_or_default();
         }
         if let Some(value) = table.take("deadline") {
-            length::read(found, &value, LONGEST_DEADLINE);
-            found.not_yet(value.at(), value.path());
+            store.deadline = length::read(found, &value, LONGEST_DEADLINE);
         }
         table.finish(found);
         store

@@ -4,6 +4,7 @@ use smallvec::{SmallVec, smallvec};
 use tollgate::Enforce;
 use tollgate_core::{Act, Decision};
 use tollgate_http::{Problem, Told};
+use tracing::Span;
 
 use super::pages;
 use super::query::{self, Question};
@@ -16,6 +17,7 @@ use crate::ask::Ask;
 use crate::engine::{Answer, Engine};
 use crate::event_loop::Loop;
 use crate::policies::Policies;
+use crate::trace;
 
 const JSON: &str = "application/json";
 
@@ -51,6 +53,7 @@ pub(super) async fn exchange(
     requests: &[Request<'_>],
     mut each: impl FnMut(usize, &Response),
 ) {
+    let spans: SmallVec<[_; 1]> = requests.iter().map(span).collect();
     // These hold for all that came together, whatever is set meanwhile.
     let policies = home.engine().policies();
     let most = home.bounds().http.batch;
@@ -68,8 +71,17 @@ pub(super) async fn exchange(
             Ok(plan) => plan.respond(answers.by_ref(), home, &mut response),
             Err(refusal) => refusal.write_to(&mut response),
         }
+        if let Some(span) = spans.get(place) {
+            trace::answered(span, response.status);
+        }
         each(place, &response);
     }
+}
+
+/// What is told of a request to those who follow it: where it led, but not what it asked.
+fn span(request: &Request<'_>) -> Span {
+    let path = request.target.split('?').next().unwrap_or_default();
+    trace::request(path, request.trace)
 }
 
 impl<'b> Want<'b> {

@@ -8,6 +8,7 @@ use httparse::{Error, Status};
 use super::chunked;
 use super::{Method, Request, is_json};
 use crate::bounds::{HttpBounds, MOST_HEADERS};
+use crate::trace;
 
 /// Where a request is in the buffer.
 #[derive(Debug, Clone)]
@@ -15,6 +16,7 @@ pub(super) struct Head {
     pub(super) method: Method,
     target: Range<usize>,
     is_json: bool,
+    trace: Option<Range<usize>>,
     body: Range<usize>,
     /// Whether another may follow.
     pub(super) keeps_alive: bool,
@@ -55,23 +57,28 @@ enum Length {
 
 /// What the fields of a head say about the message itself.
 #[derive(Debug, Default)]
-struct Framing {
+struct Framing<'b> {
     length: Option<Length>,
     hosts: usize,
     closes: bool,
     keeps_alive: bool,
     expects: bool,
     is_json: bool,
+    trace: Option<&'b [u8]>,
 }
 
 impl Head {
     /// The request, in the buffer it was found in.
     pub(super) fn request<'b>(&self, buffer: &'b [u8]) -> Request<'b> {
-        let target = buffer.get(self.target.clone()).unwrap_or_default();
+        let text = |place: &Range<usize>| {
+            let bytes = buffer.get(place.clone()).unwrap_or_default();
+            std::str::from_utf8(bytes).ok()
+        };
         Request {
             method: self.method,
             // It was text when it was found.
-            target: std::str::from_utf8(target).unwrap_or_default(),
+            target: text(&self.target).unwrap_or_default(),
+            trace: self.trace.as_ref().and_then(text),
             is_json: self.is_json,
             body: buffer.get(self.body.clone()).unwrap_or_default(),
         }
@@ -99,17 +106,21 @@ pub(super) fn find(buffer: &mut [u8], start: usize, bounds: &HttpBounds) -> Resu
     };
     let is_new = request.version == Some(1);
     let framing = Framing::of(request.headers, is_new, bounds)?;
-    let target = request.path.unwrap_or_default();
-    let at = target.as_ptr().addr() - bytes.as_ptr().addr() + start;
+    let place = |part: &[u8]| {
+        let at = part.as_ptr().addr() - bytes.as_ptr().addr() + start;
+        at..at + part.len()
+    };
     let head = Head {
         method: Method::named(request.method.unwrap_or_default()),
-        target: at..at + target.len(),
+        target: place(request.path.unwrap_or_default().as_bytes()),
         is_json: framing.is_json,
+        trace: framing.trace.map(place),
         body: 0..0,
         keeps_alive: !framing.closes && (is_new || framing.keeps_alive),
         end: 0,
     };
-    body(buffer, start + length, head, &framing, bounds)
+    let (frame, expects) = (framing.length.unwrap_or(Length::Known(0)), framing.expects);
+    body(buffer, start + length, head, (frame, expects), bounds)
 }
 
 /// The request with its body, which begins at `from`.
@@ -117,10 +128,10 @@ fn body(
     buffer: &mut [u8],
     from: usize,
     head: Head,
-    framing: &Framing,
+    (length, expects): (Length, bool),
     bounds: &HttpBounds,
 ) -> Result<Step, Broken> {
-    let found = match framing.length.unwrap_or(Length::Known(0)) {
+    let found = match length {
         Length::Known(length) => {
             let to = from + length;
             (buffer.len() >= to).then_some((length, to))
@@ -133,16 +144,16 @@ fn body(
     };
     Ok(match found {
         Some((length, end)) => Step::Whole(Head { body: from..from + length, end, ..head }),
-        None => Step::Part { expects: framing.expects },
+        None => Step::Part { expects },
     })
 }
 
-impl Framing {
+impl<'b> Framing<'b> {
     fn of(
-        fields: &[httparse::Header<'_>],
+        fields: &[httparse::Header<'b>],
         is_new: bool,
         bounds: &HttpBounds,
-    ) -> Result<Framing, Broken> {
+    ) -> Result<Framing<'b>, Broken> {
         let mut framing = Framing::default();
         for field in fields {
             framing.hear(field.name, field.value, bounds)?;
@@ -157,7 +168,7 @@ impl Framing {
         }
     }
 
-    fn hear(&mut self, name: &str, value: &[u8], bounds: &HttpBounds) -> Result<(), Broken> {
+    fn hear(&mut self, name: &str, value: &'b [u8], bounds: &HttpBounds) -> Result<(), Broken> {
         // Few fields matter; their lengths tell nearly all others apart.
         match name.len() {
             4 if is(name, "host") => self.hosts += 1,
@@ -168,6 +179,7 @@ impl Framing {
                 }
             }
             10 if is(name, "connection") => self.connection(value),
+            11 if is(name, trace::PARENT) => self.trace = Some(value),
             12 if is(name, "content-type") => self.is_json = is_json(value),
             14 if is(name, "content-length") => {
                 let length = number(value).ok_or(broken(400, "content-length is no number"))?;

@@ -22,6 +22,7 @@ use super::response::Response;
 use super::{Method, Request, is_json};
 use crate::bounds::HttpBounds;
 use crate::event_loop::Loop;
+use crate::trace;
 use crate::wire::Wire;
 
 /// How often a client that says nothing is asked whether it is still there.
@@ -93,6 +94,7 @@ async fn answer(home: Rc<Loop>, request: hyper::Request<Incoming>) -> Result<Ans
         target: head.uri.path_and_query().map_or("/", |target| target.as_str()),
         is_json: head.headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())),
         body: &body,
+        trace: head.headers.get(trace::PARENT).and_then(|value| value.to_str().ok()),
     };
     let mut answer = Answer::default();
     exchange(&home, &[request], |_, response| answer = written(response)).await;

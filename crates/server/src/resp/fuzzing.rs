@@ -41,8 +41,11 @@ impl Connection<'_> {
             assert!(taken <= left.len() && commands.len() <= bounds.pipeline);
             self.answer_all(commands.iter(left));
             start += taken;
-            self.talk.broken = parsed.err();
-            if self.session.leaving || self.talk.broken.is_some() {
+            if self.session.leaving {
+                return None;
+            }
+            if let Err(broken) = parsed {
+                self.talk.broken = Some(broken);
                 return None;
             }
             if commands.len() < bounds.pipeline {

@@ -3,11 +3,11 @@
 //! Each in a word of its own, or all in one. In words of their own, keys may hold anything: nobody who
 //! chooses one of them can choose another with it.
 
-use tollgate_core::Key;
+use tollgate_core::{Key, Name};
 
 use crate::ask::Keys;
 use crate::error::told;
-use crate::regime::Kinds;
+use crate::kinds::Kinds;
 
 /// The keys that these words give; `None` if there are too many of them, or none.
 ///
@@ -57,15 +57,17 @@ impl Kinds {
     }
 
     fn no_key(&self, part: &[u8]) -> String {
-        let kinds = self.named.join("=…, ");
+        let kinds: Vec<_> = self.named.iter().map(Name::as_str).collect();
+        let kinds = kinds.join("=…, ");
         format!("'{}' is no key of this policy: expected {kinds}=…", told(part))
     }
 
     /// The kind whose `name=` stands at the start, and what follows.
     fn name_at<'a>(&'a self, word: &'a [u8]) -> Option<(&'a str, &'a [u8])> {
-        self.named.iter().find_map(|kind| {
-            Some((&**kind, word.strip_prefix(kind.as_bytes())?.strip_prefix(b"=")?))
-        })
+        self.named
+            .iter()
+            .map(Name::as_str)
+            .find_map(|kind| Some((kind, word.strip_prefix(kind.as_bytes())?.strip_prefix(b"=")?)))
     }
 
     /// The parts of a word: wherever a blank is followed by a `name=`, another begins.

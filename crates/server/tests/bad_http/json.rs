@@ -4,7 +4,7 @@ use crate::case::{Case, Reply};
 use crate::talk::http::post;
 
 /// Sent to `/v1/check`: it cannot be read.
-const MALFORMED: [(&str, &str); 46] = [
+const MALFORMED: &[(&str, &str)] = &[
     ("", "EOF while parsing a value at line 1 column 0"),
     (" \n", "EOF while parsing a value at line 2 column 0"),
     ("{", "EOF while parsing an object at line 1 column 1"),
@@ -24,7 +24,7 @@ const MALFORMED: [(&str, &str); 46] = [
     ("{\"key\":a}", "expected value at line 1 column 8"),
     ("// {}", "expected value at line 1 column 1"),
     ("{\"key\":\"a\\q\"}", "invalid escape at line 1 column 11"),
-    ("{\"key\":\"\\u12\"}", "invalid escape at line 1 column 13"),
+    ("{\"key\":\"\\u12\"}", "invalid escape at line 1 column 14"),
     (
         "{\"key\":\"a\nb\"}",
         "control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0",
@@ -62,13 +62,6 @@ const MALFORMED: [(&str, &str); 46] = [
         "{\"checks\":[]}",
         "unknown field `checks`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 9",
     ),
-    ("{\"cost\":1.5}", "invalid type: floating point `1.5`, expected u64 at line 1 column 11"),
-    ("{\"cost\":1e0}", "invalid type: floating point `1.0`, expected u64 at line 1 column 11"),
-    ("{\"cost\":-1}", "invalid value: integer `-1`, expected u64 at line 1 column 10"),
-    (
-        "{\"cost\":18446744073709551616}",
-        "invalid type: floating point `1.8446744073709552e19`, expected u64 at line 1 column 28",
-    ),
 ];
 
 /// Sent to `/v1/check`: it is no object.
@@ -82,12 +75,12 @@ const NO_OBJECTS: [(&str, &str, usize); 10] = [
     ("\"a\"", "string \"a\"", 3),
     ("[]", "sequence", 0),
     ("[{\"key\":\"a\"}]", "sequence", 0),
-    ("[\"default\",\"a\",null,1,null,null]", "sequence", 0),
-    ("[null,\"a\",{},1,1,\"id\"]", "sequence", 0),
+    ("[\"default\",\"z\",null,1,null,null]", "sequence", 0),
+    ("[null,\"z\",{},1,1,\"id\"]", "sequence", 0),
 ];
 
 /// Sent to `/v1/check`: of another type than it must be.
-const WRONG_TYPES: [(&str, &str); 15] = [
+const WRONG_TYPES: &[(&str, &str)] = &[
     ("{\"key\":1}", "invalid type: integer `1`, expected a string at line 1 column 8"),
     ("{\"key\":true}", "invalid type: boolean `true`, expected a string at line 1 column 11"),
     ("{\"key\":[]}", "invalid type: sequence, expected a string at line 1 column 7"),
@@ -109,19 +102,49 @@ const WRONG_TYPES: [(&str, &str); 15] = [
     ),
     ("{\"keys\":{\"ip\":1}}", "invalid type: integer `1`, expected a string at line 1 column 15"),
     ("{\"keys\":{\"ip\":null}}", "invalid type: null, expected a string at line 1 column 18"),
-    ("{\"cost\":\"1\"}", "invalid type: string \"1\", expected u64 at line 1 column 11"),
-    ("{\"cost\":true}", "invalid type: boolean `true`, expected u64 at line 1 column 12"),
-    ("{\"cost\":[]}", "invalid type: sequence, expected u64 at line 1 column 8"),
+    ("{\"cost\":\"1\"}", "cost \"1\": expected a whole number from 0 to 4294967295"),
+    ("{\"cost\":true}", "cost true: expected a whole number from 0 to 4294967295"),
+    (
+        "{\"key\":\"a\",\"factor\":\"1\"}",
+        "factor \"1\": expected digits with at most 9 of them after a point, such as 0.5",
+    ),
+    (
+        "{\"key\":\"a\",\"factor\":true}",
+        "factor true: expected digits with at most 9 of them after a point, such as 0.5",
+    ),
+    (
+        "{\"key\":\"a\",\"factor\":[1]}",
+        "factor [1]: expected digits with at most 9 of them after a point, such as 0.5",
+    ),
+    (
+        "{\"key\":\"a\",\"factor\":{}}",
+        "factor {}: expected digits with at most 9 of them after a point, such as 0.5",
+    ),
+    ("{\"cost\":[]}", "cost []: expected a whole number from 0 to 4294967295"),
 ];
 
 const FACTOR: &str = "expected digits with at most 9 of them after a point, such as 0.5";
 
 /// Sent to `/v1/check`: it can be read, but not done.
-const UNFIT: [(&str, &str); 27] = [
-    ("{}", "a limit counts per key, but no key is given"),
-    ("{\"key\":null}", "a limit counts per key, but no key is given"),
-    ("{\"keys\":{}}", "a limit counts per key, but no key is given"),
-    ("{\"keys\":{\"ip\":\"a\"}}", "a limit counts per key, but no key is given"),
+const UNFIT: &[(&str, &str)] = &[
+    ("{\"key\":\"a\",\"cost\":-0}", "cost -0: expected a whole number from 0 to 4294967295"),
+    ("{\"key\":\"a\",\"cost\":1.5}", "cost 1.5: expected a whole number from 0 to 4294967295"),
+    ("{\"key\":\"a\",\"cost\":-1}", "cost -1: expected a whole number from 0 to 4294967295"),
+    ("{\"key\":\"a\",\"cost\":1e-1}", "cost 1e-1: expected a whole number from 0 to 4294967295"),
+    ("{\"key\":\"a\",\"cost\":1e99}", "cost 1e99: expected a whole number from 0 to 4294967295"),
+    (
+        "{\"key\":\"a\",\"cost\":1e999999999}",
+        "cost 1e999999999: expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "{\"key\":\"a\",\"cost\":18446744073709551616}",
+        "cost 18446744073709551616: expected a whole number from 0 to 4294967295",
+    ),
+    ("{\"key\":\"a\",\"cost\":-0.5}", "cost -0.5: expected a whole number from 0 to 4294967295"),
+    ("{}", "a limit counts the nameless key, but none is given"),
+    ("{\"key\":null}", "a limit counts the nameless key, but none is given"),
+    ("{\"keys\":{}}", "a limit counts the nameless key, but none is given"),
+    ("{\"keys\":{\"ip\":\"a\"}}", "a limit counts the nameless key, but none is given"),
     ("{\"key\":\"\"}", "key is empty; expected 1 to 1024 bytes"),
     ("{\"key\":\"a\",\"id\":\"\"}", "id is empty; expected 1 to 64 bytes"),
     (
@@ -140,10 +163,6 @@ const UNFIT: [(&str, &str); 27] = [
     ("{\"key\":\"a\",\"factor\":-1}", "factor -1: "),
     ("{\"key\":\"a\",\"factor\":1e3}", "factor 1e3: "),
     ("{\"key\":\"a\",\"factor\":99999999999999999999}", "factor 99999999999999999999: "),
-    ("{\"key\":\"a\",\"factor\":\"1\"}", "factor \"1\": "),
-    ("{\"key\":\"a\",\"factor\":true}", "factor true: "),
-    ("{\"key\":\"a\",\"factor\":[1]}", "factor [1]: "),
-    ("{\"key\":\"a\",\"factor\":{}}", "factor {}: "),
     ("{\"policy\":\"login\"}", "a limit counts per ip, but no ip is given"),
     ("{\"policy\":\"login\",\"key\":\"a\"}", "a limit counts per ip, but no ip is given"),
     (
@@ -220,7 +239,11 @@ const FRESH: &str = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after
                      \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
 
 /// Sent to `/v1/peek`: odd, but it means something.
-const ODD: [&str; 12] = [
+const ODD: &[&str] = &[
+    "{\"key\":\"k\",\"cost\":1.0}",
+    "{\"key\":\"k\",\"cost\":1e0}",
+    "{\"key\":\"k\",\"cost\":0.1e1}",
+    "{\"key\":\"k\",\"cost\":10E-1}",
     "\t\r\n {\"key\" : \"k\"}\r\n ",
     "{\"k\\u0065y\":\"\\u006b\"}",
     "{\"key\":\"k\",\"policy\":null,\"keys\":null,\"cost\":null,\"factor\":null,\"id\":null}",
@@ -293,9 +316,7 @@ fn no_text() -> Vec<Case> {
     };
     let bad: [&[u8]; 5] = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe4"];
     bad.map(|bytes| {
-        let column = 8 + bytes.len() + 1;
-        let why = format!("invalid unicode code point at line 1 column {column}");
-        Case::refused(with(bytes), 400, &why)
+        Case::refused(with(bytes), 400, "invalid unicode code point at line 1 column 9")
     })
     .into()
 }
@@ -303,14 +324,14 @@ fn no_text() -> Vec<Case> {
 pub(crate) fn cases() -> Vec<Case> {
     let check = |json: &str| post("/v1/check", json);
     let mut cases: Vec<_> =
-        MALFORMED.map(|(json, why)| Case::refused(check(json), 400, why)).into();
+        MALFORMED.iter().map(|(json, why)| Case::refused(check(json), 400, why)).collect();
     cases.extend(NO_OBJECTS.map(|(json, what, column)| {
         let expected = "expected an object such as {\"key\": \"user-42\"}";
         let why = format!("invalid type: {what}, {expected} at line 1 column {column}");
         Case::refused(check(json), 400, &why)
     }));
-    cases.extend(WRONG_TYPES.map(|(json, why)| Case::refused(check(json), 400, why)));
-    cases.extend(UNFIT.map(|(json, why)| {
+    cases.extend(WRONG_TYPES.iter().map(|(json, why)| Case::refused(check(json), 400, why)));
+    cases.extend(UNFIT.iter().map(|(json, why)| {
         let more = if why.starts_with("factor ") { FACTOR } else { "" };
         Case::refused(check(json), 422, &format!("{why}{more}"))
     }));
@@ -329,7 +350,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(
         JSON_TYPES.map(|field| Case::stays(typed(&format!("{field}\r\n")), Reply::json(FRESH))),
     );
-    cases.extend(ODD.map(|json| Case::stays(post("/v1/peek", json), Reply::json(FRESH))));
+    cases.extend(ODD.iter().map(|json| Case::stays(post("/v1/peek", json), Reply::json(FRESH))));
     cases.extend(["reserve", "settle", "release", "renew"].map(|act| {
         let sent = post(&format!("/v1/{act}"), "{\"key\":\"a\"}");
         Case::refused(sent, 422, &format!("{act} needs an id"))

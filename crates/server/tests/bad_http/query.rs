@@ -15,13 +15,13 @@ const NO_FACTOR: &str = "expected digits with at most 9 of them after a point, s
 
 /// After `/check?`, with `key=k` where none is said.
 const UNFIT: [(&str, &str); 33] = [
-    ("", "a limit counts per key, but no key is given"),
+    ("", "a limit counts the nameless key, but none is given"),
     ("key", "key is empty; expected 1 to 1024 bytes"),
     ("key=", "key is empty; expected 1 to 1024 bytes"),
     ("key=&key=k", "key is empty; expected 1 to 1024 bytes"),
-    ("KEY=k", "a limit counts per key, but no key is given"),
-    ("key%3dk", "a limit counts per key, but no key is given"),
-    ("key.ip=k", "a limit counts per key, but no key is given"),
+    ("KEY=k", "a limit counts the nameless key, but none is given"),
+    ("key%3dk", "a limit counts the nameless key, but none is given"),
+    ("key.ip=k", "a limit counts the nameless key, but none is given"),
     ("key=k&key.=k", "key '' is given twice, or has no name"),
     ("key=k&key.%ff=k", "the name of a key is no text"),
     ("key=k&key.ip=", "ip: key is empty; expected 1 to 1024 bytes"),
@@ -47,7 +47,7 @@ const UNFIT: [(&str, &str); 33] = [
     ("key=k&deny_status=65965", "deny_status: expected 401, 403 or 429"),
     ("policy=login&key=k", "a limit counts per ip, but no ip is given"),
     ("policy=login&key.ip=1", "a limit counts per user, but no user is given"),
-    ("policy=login&key.ip=1&key.USER=2", "a limit counts per ip, but no ip is given"),
+    ("policy=login&key.ip=1&key.USER=2", "a limit counts per user, but no user is given"),
 ];
 
 /// After `/check?peek=1&`: it means something, and the key is unused.
@@ -117,7 +117,7 @@ fn many() -> Vec<Case> {
     };
     vec![
         Case::stays(after(62), Reply::passes(FRESH)),
-        Case::refused(after(64), 422, "a limit counts per key, but no key is given"),
+        Case::refused(after(64), 422, "a limit counts the nameless key, but none is given"),
     ]
 }
 
@@ -125,7 +125,7 @@ fn many() -> Vec<Case> {
 fn sizes() -> Vec<Case> {
     let key = |bytes: usize| get(&format!("/check?peek=1&key={}", "%6b".repeat(bytes)));
     let cost = |cost: &str| get(&format!("/check?peek=1&key=k&cost={cost}"));
-    let too_much = "cost 4294967296: expected a whole number from 0 to 4294967295";
+    let too_much = "cost 4294967296: expected at most 4294967295";
     vec![
         Case::stays(key(1_024), Reply::passes(FRESH)),
         Case::refused(key(1_025), 422, "key has 1025 bytes; expected 1 to 1024"),
@@ -144,7 +144,11 @@ pub(crate) fn cases() -> Vec<Case> {
             Case::refused(get(&format!("/check?{query}")), 422, &format!("{why}{more}"))
         })
         .into();
-    cases.push(Case::refused(get("/check"), 422, "a limit counts per key, but no key is given"));
+    cases.push(Case::refused(
+        get("/check"),
+        422,
+        "a limit counts the nameless key, but none is given",
+    ));
     cases.extend(
         ODD.map(|rest| Case::stays(get(&format!("/check?peek=1&{rest}")), Reply::passes(FRESH))),
     );

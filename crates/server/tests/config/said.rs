@@ -53,8 +53,6 @@ fn the_file_of_the_design_has_no_mistake() {
 fn what_is_not_acted_on_yet_is_told() {
     let told = "3:19: server.trusted_proxies is not acted on yet\n\
                 4:15: server.ipv6_prefix is not acted on yet\n\
-                10:12: store.deadline is not acted on yet\n\
-                15:14: policy.login.on_failure is not acted on yet\n\
                 23:1: rule is not acted on yet\n\
                 28:2: lists is not acted on yet";
     assert_eq!(lines(&policies(DESIGN).not_yet), told);

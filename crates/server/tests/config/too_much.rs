@@ -54,7 +54,7 @@ fn a_hundred_mistakes_are_told_and_the_last_says_how_many_more() {
     let text = "=\n".repeat(200);
     assert_eq!(Config::parse(&text).unwrap_err().len(), 100);
     let later: String = (0..150)
-        .map(|n| format!("[policy.p{n}]\nlimits = [\"gcra 1/s\"]\non_failure = \"deny\"\n"))
+        .map(|n| format!("[policy.p{n}]\nlimits = [\"gcra 1/s\"]\non_failure = \"allow\"\n"))
         .collect();
     let last = "300:14: policy.p99.on_failure is not acted on yet (and 50 more)";
     let not_yet = Config::parse(&later).unwrap().not_yet;
