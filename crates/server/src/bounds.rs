@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::host::seats::Most;
+
 /// The bounds of each protocol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Bounds {
@@ -29,6 +31,8 @@ pub struct RespBounds {
     pub patience: Duration,
     /// How many connections there may be at once.
     pub connections: usize,
+    /// How many of them one peer may have: an address, or a network of IPv6 of 64 bits.
+    pub peer_connections: usize,
 }
 
 /// The bounds on one connection of HTTP.
@@ -55,6 +59,8 @@ pub struct HttpBounds {
     pub idle: Duration,
     /// How many connections there may be at once.
     pub connections: usize,
+    /// How many of them one peer may have: an address, or a network of IPv6 of 64 bits.
+    pub peer_connections: usize,
 }
 
 impl HttpBounds {
@@ -68,6 +74,11 @@ impl HttpBounds {
             streams: self.streams.max(1),
             ..self
         }
+    }
+
+    /// How many connections there may be.
+    pub(crate) fn most(&self) -> Most {
+        Most { all: self.connections, of_peer: self.peer_connections }
     }
 }
 
@@ -87,6 +98,7 @@ impl Default for HttpBounds {
             patience: Duration::from_secs(5),
             idle: Duration::from_secs(60),
             connections: 10_000,
+            peer_connections: 8_000,
         }
     }
 }
@@ -102,6 +114,11 @@ impl RespBounds {
             ..self
         }
     }
+
+    /// How many connections there may be.
+    pub(crate) fn most(&self) -> Most {
+        Most { all: self.connections, of_peer: self.peer_connections }
+    }
 }
 
 impl Default for RespBounds {
@@ -115,6 +132,7 @@ impl Default for RespBounds {
             unread_bytes: 1024 * 1024,
             patience: Duration::from_secs(10),
             connections: 10_000,
+            peer_connections: 8_000,
         }
     }
 }

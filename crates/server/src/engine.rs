@@ -1,18 +1,24 @@
 //! What stands behind every protocol: the policies by their names, and the store that counts.
 
+pub(crate) mod ask;
+pub(crate) mod kinds;
+pub(crate) mod policies;
+pub(crate) mod regime;
+
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
 use tollgate::{Clock, Fill, MemoryStore};
 use tollgate_core::{Act, Answered, Decision, Item, Op, Span, Store, StoreError, Time};
 
-use crate::ask::{Ask, Beside};
 use crate::config::PolicyConfig;
+use crate::host::seats::Seats;
 use crate::metrics::{Counts, Latency, Outcome, Reloads};
-use crate::policies::Policies;
+use ask::{Ask, Beside};
+use policies::Policies;
 
 /// What one operation was answered.
 pub(crate) type Answer = Result<Decision, StoreError>;
@@ -39,17 +45,16 @@ impl Shelf {
     }
 }
 
-/// How many connections there are.
-#[derive(Debug, Default)]
+/// The connections of each protocol.
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Open {
-    pub(crate) resp: AtomicUsize,
-    pub(crate) http: AtomicUsize,
+    pub(crate) resp: Arc<Seats>,
+    pub(crate) http: Arc<Seats>,
 }
 
 impl Open {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        let protocols = [("resp", &self.resp), ("http", &self.http)];
-        protocols.into_iter().map(|(name, open)| (name, open.load(Ordering::Relaxed)))
+        [("resp", self.resp.taken()), ("http", self.http.taken())].into_iter()
     }
 }
 

@@ -12,7 +12,7 @@ use tollgate_core::{Answered, Decision, Op, PlainStore, Store, StoreError, Time}
 use crate::bounds::{Bounds, HttpBounds, RespBounds};
 use crate::config::Config;
 use crate::engine::{Engine, Shelf};
-use crate::event_loop::Loop;
+use crate::host::event_loop::Loop;
 
 /// Something of everything that a policy can be.
 const CONFIG: &str = r#"

@@ -12,26 +12,19 @@
 
 #![forbid(unsafe_code)]
 
-mod ask;
 mod bounds;
 mod config;
 mod engine;
 mod error;
-mod event_loop;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod host;
 mod http;
-mod kinds;
 mod metrics;
-mod policies;
-mod pool;
-mod porter;
-mod regime;
 mod resp;
 mod server;
 mod trace;
-mod wire;
 
 pub use bounds::{HttpBounds, RespBounds};
 pub use config::{

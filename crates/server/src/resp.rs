@@ -20,8 +20,8 @@ mod transaction;
 
 use tollgate_core::Act;
 
-use crate::ask::Ask;
-use crate::policies::Policies;
+use crate::engine::ask::Ask;
+use crate::engine::policies::Policies;
 use parse::Command;
 pub(crate) use parse::Commands;
 use reply::Reply;

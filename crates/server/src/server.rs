@@ -2,29 +2,22 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use tokio::net::TcpStream;
 use tokio::runtime::{self, LocalOptions};
 use tokio::sync::{Barrier, mpsc, watch};
-use tokio::task::JoinSet;
 use tollgate::MemoryStore;
 use tollgate_core::Store;
 
 use crate::bounds::{Bounds, HttpBounds, RespBounds};
 use crate::config::PolicyConfig;
-use crate::engine::{Engine, Shelf};
-use crate::event_loop::Loop;
-use crate::policies::mistake;
-use crate::porter::{Guest, Porter, Protocol, listen};
-use crate::{http, resp};
-
-/// How long connections may take to finish when the server stops.
-const STOPPING: Duration = Duration::from_secs(5);
+use crate::engine::policies::mistake;
+use crate::engine::{Engine, Open, Shelf};
+use crate::host::event_loop::Loop;
+use crate::host::host;
+use crate::host::porter::{Guest, Porter, Protocol, listen};
 
 /// A server about to be started.
 #[must_use = "a builder does nothing until it starts"]
@@ -108,17 +101,17 @@ impl Builder {
         let mut server = Server { engine, resp: None, http: None, stop, threads: Vec::new() };
         let doors = server.open(self.loops, self.bounds, &stopped)?;
         let Bounds { resp, http } = self.bounds;
+        let Open { resp: resp_seats, http: http_seats } = server.engine.open.clone();
         let listeners = [
-            (self.resp, Protocol::Resp, resp.connections),
-            (self.http, Protocol::Http, http.connections),
+            (self.resp, Protocol::Resp, resp_seats, resp.most()),
+            (self.http, Protocol::Http, http_seats, http.most()),
         ];
-        for (address, protocol, most) in listeners {
+        for (address, protocol, seats, most) in listeners {
             let Some(address) = address else { continue };
             let listener = listen(address)?;
             server.note(protocol, &listener)?;
-            let (engine, doors, stopped) =
-                (Arc::clone(&server.engine), doors.clone(), stopped.clone());
-            let porter = Porter { engine, doors, protocol, most };
+            let (doors, stopped) = (doors.clone(), stopped.clone());
+            let porter = Porter { seats, doors, protocol, most };
             server.spawn("tollgate-accept", move || porter.accept(listener, stopped))?;
         }
         Ok(server)
@@ -242,41 +235,4 @@ impl Drop for Server {
 fn refuse(policies: &[PolicyConfig]) -> io::Result<()> {
     let why = policies.iter().find_map(mistake);
     why.map_or(Ok(()), |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why)))
-}
-
-/// Answers the connections that are sent here, until the server stops.
-async fn host(
-    home: Rc<Loop>,
-    mut room: mpsc::UnboundedReceiver<Guest>,
-    mut stopped: watch::Receiver<bool>,
-    exit: Arc<Barrier>,
-) {
-    let mut guests = JoinSet::new();
-    loop {
-        tokio::select! {
-            Some(guest) = room.recv() => {
-                guests.spawn_local(entertain(guest, Rc::clone(&home)));
-            }
-            Some(_) = guests.join_next() => {}
-            _ = stopped.wait_for(|stopped| *stopped) => break,
-        }
-    }
-    home.stop();
-    let leaving = async {
-        while guests.join_next().await.is_some() {}
-        // Whoever leads to a far store may live here, and guests of others still need it.
-        exit.wait().await;
-    };
-    let _ = tokio::time::timeout(STOPPING, leaving).await;
-}
-
-/// Answers one connection, which has its seat for as long.
-async fn entertain(guest: Guest, home: Rc<Loop>) {
-    let Guest { stream, number, seat } = guest;
-    let Ok(stream) = TcpStream::from_std(stream) else { return };
-    match seat.protocol {
-        Protocol::Resp => resp::connection::Connection::new(stream, number, home).serve().await,
-        Protocol::Http => http::connection::Connection::new(stream, number, home).serve().await,
-    }
-    drop(seat);
 }

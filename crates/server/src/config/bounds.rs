@@ -32,6 +32,7 @@ pub(super) fn http(found: &mut Findings<'_>, table: Table<'_>, bounds: &mut Http
     fields.length("patience", &mut bounds.patience, LONGEST_PATIENCE);
     fields.length("idle", &mut bounds.idle, LONGEST_IDLE);
     fields.count("connections", &mut bounds.connections, MOST_CONNECTIONS);
+    fields.count("peer_connections", &mut bounds.peer_connections, MOST_CONNECTIONS);
     fields.table.finish(fields.found);
 }
 
@@ -45,6 +46,7 @@ pub(super) fn resp(found: &mut Findings<'_>, table: Table<'_>, bounds: &mut Resp
     fields.count("unread_bytes", &mut bounds.unread_bytes, MOST_BYTES);
     fields.length("patience", &mut bounds.patience, LONGEST_PATIENCE);
     fields.count("connections", &mut bounds.connections, MOST_CONNECTIONS);
+    fields.count("peer_connections", &mut bounds.peer_connections, MOST_CONNECTIONS);
     fields.table.finish(fields.found);
 }
 

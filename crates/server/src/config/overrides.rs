@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::findings::{Findings, repeated, repeated_bare};
 use super::read::{Table, Value, listed};
-use crate::kinds::Kinds;
+use crate::engine::kinds::Kinds;
 
 /// One who is held to more or less.
 #[derive(Debug, Clone, PartialEq)]

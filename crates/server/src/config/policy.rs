@@ -8,8 +8,8 @@ use super::findings::{Findings, repeated};
 use super::lines;
 use super::overrides::{self, Override};
 use super::read::{Table, Value};
-use crate::kinds::Kinds;
-use crate::regime::CANDIDATE;
+use crate::engine::kinds::Kinds;
+use crate::engine::regime::CANDIDATE;
 use crate::resp;
 
 /// The most policies of a file.

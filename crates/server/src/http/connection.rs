@@ -11,8 +11,8 @@ use super::head::{Broken, Head, Step, find};
 use super::refusal::Refusal;
 use super::response::{Manner, Response};
 use super::{Method, two};
-use crate::event_loop::Loop;
-use crate::wire::{Event, Unread, Wire};
+use crate::host::event_loop::Loop;
+use crate::host::wire::{Event, Unread, Wire};
 
 /// What HTTP/2 begins with, when both sides know that it is spoken.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -13,10 +13,10 @@ use super::response::Response;
 use super::routes::{self, Page, Route};
 use super::wish::Wish;
 use super::{Request, body};
-use crate::ask::Ask;
+use crate::engine::ask::Ask;
+use crate::engine::policies::Policies;
 use crate::engine::{Answer, Engine};
-use crate::event_loop::Loop;
-use crate::policies::Policies;
+use crate::host::event_loop::Loop;
 use crate::trace;
 
 const JSON: &str = "application/json";

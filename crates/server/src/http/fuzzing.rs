@@ -6,8 +6,8 @@ use super::exchange::exchange;
 use super::head::{Step, find};
 use super::refusal::Refusal;
 use super::response::{Manner, Response};
-use crate::event_loop::Loop;
 use crate::fuzzing::{at_once, hear};
+use crate::host::event_loop::Loop;
 use crate::metrics;
 
 /// What comes of bytes: the answers, a status for each and what it says.

@@ -10,12 +10,12 @@ use super::openapi::OPENAPI;
 use super::refusal::Refusal;
 use super::response::Response;
 use super::routes::Page;
-use crate::ask::Ask;
 use crate::engine::Answer;
-use crate::event_loop::Loop;
+use crate::engine::ask::Ask;
+use crate::engine::policies::Policies;
+use crate::engine::regime::Regime;
+use crate::host::event_loop::Loop;
 use crate::metrics::{self, Page as Metrics};
-use crate::policies::Policies;
-use crate::regime::Regime;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";

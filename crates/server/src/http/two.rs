@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::rt::Executor;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -21,9 +21,9 @@ use super::refusal::Refusal;
 use super::response::Response;
 use super::{Method, Request, is_json};
 use crate::bounds::HttpBounds;
-use crate::event_loop::Loop;
+use crate::host::event_loop::Loop;
+use crate::host::wire::Wire;
 use crate::trace;
-use crate::wire::Wire;
 
 /// How often a client that says nothing is asked whether it is still there.
 const PING: Duration = Duration::from_secs(20);
@@ -98,6 +98,9 @@ async fn answer(home: Rc<Loop>, request: hyper::Request<Incoming>) -> Result<Ans
     };
     let mut answer = Answer::default();
     exchange(&home, &[request], |_, response| answer = written(response)).await;
+    if request.method == Method::Head {
+        *answer.body_mut() = Full::default();
+    }
     Ok(answer)
 }
 
@@ -111,6 +114,7 @@ fn written(response: &Response) -> Answer {
     let mut answer = Answer::new(Full::from(response.body.clone()));
     *answer.status_mut() = hyper::StatusCode::from_u16(response.status).unwrap_or_default();
     let fields = answer.headers_mut();
+    fields.insert(CONTENT_LENGTH, response.body.len().into());
     if !response.body.is_empty() {
         fields.insert(CONTENT_TYPE, HeaderValue::from_static(response.content_type));
     }

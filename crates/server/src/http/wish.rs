@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use tollgate_core::{Act, Decimal, Id, Key, Name};
 
 use super::refusal::Refusal;
-use crate::ask::{Ask, Keys, Options};
+use crate::engine::ask::{Ask, Keys, Options};
+use crate::engine::policies::Policies;
 use crate::error::told;
-use crate::policies::Policies;
 
 /// What was sent, or what it was unescaped to.
 pub(super) type Bytes<'b> = Cow<'b, [u8]>;

@@ -12,8 +12,8 @@ use super::session::Session;
 use super::transaction::Queue;
 use super::{Dialect, Read, read};
 use crate::bounds::RespBounds;
-use crate::event_loop::Loop;
-use crate::wire::{Event, Unread, Wire};
+use crate::host::event_loop::Loop;
+use crate::host::wire::{Event, Unread, Wire};
 
 pub(crate) struct Connection {
     wire: Wire,

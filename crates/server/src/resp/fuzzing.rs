@@ -4,8 +4,8 @@ use super::parse::{Broken, Command, Commands};
 use super::reply::Reply;
 use super::session::Session;
 use super::{Dialect, Read, read};
-use crate::event_loop::Loop;
 use crate::fuzzing::{at_once, hear};
+use crate::host::event_loop::Loop;
 
 /// What was heard, and what was said.
 #[derive(Debug, PartialEq)]

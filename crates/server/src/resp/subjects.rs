@@ -5,9 +5,9 @@
 
 use tollgate_core::{Key, Name};
 
-use crate::ask::Keys;
+use crate::engine::ask::Keys;
+use crate::engine::kinds::Kinds;
 use crate::error::told;
-use crate::kinds::Kinds;
 
 /// The keys that these words give; `None` if there are too many of them, or none.
 ///

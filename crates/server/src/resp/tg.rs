@@ -5,9 +5,9 @@ use tollgate_core::{Act, Decimal, Id, MAX_COST};
 
 use super::parse::Command;
 use super::subjects;
-use crate::ask::{Ask, Options};
+use crate::engine::ask::{Ask, Options};
+use crate::engine::policies::Policies;
 use crate::error::told;
-use crate::policies::Policies;
 
 /// Reads the command of an act.
 ///

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use tollgate_core::{Act, Key, Limit, MAX_COST, Name};
 
 use super::parse::Command;
-use crate::ask::Ask;
+use crate::engine::ask::Ask;
 use crate::error::told;
 
 /// How many limits are kept at hand. Whoever sends more has them read anew.

@@ -192,7 +192,8 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     (
         "[server.http_bounds]\nword_bytes = 1",
         "2:1: server.http_bounds.word_bytes is not known; expected headers, head_bytes, \
-         body_bytes, batch, pipeline, unread_bytes, streams, patience, idle or connections (did \
+         body_bytes, batch, pipeline, unread_bytes, streams, patience, idle, connections or \
+         peer_connections (did \
          you mean \"body_bytes\"?)",
     ),
     (
@@ -234,6 +235,7 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     (
         "[server.resp_bounds]\nheaders = 1",
         "2:1: server.resp_bounds.headers is not known; expected words, word_bytes, \
-         command_bytes, transaction_bytes, pipeline, unread_bytes, patience or connections",
+         command_bytes, transaction_bytes, pipeline, unread_bytes, patience, \
+         connections or peer_connections",
     ),
 ];

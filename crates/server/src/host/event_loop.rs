@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 
 use crate::bounds::Bounds;
 use crate::engine::Engine;
-use crate::pool::Pool;
+use crate::host::pool::Pool;
 use crate::resp::{Commands, Rates};
 
 /// What the connections of one thread share.

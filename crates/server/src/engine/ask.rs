@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tollgate::Enforce;
 use tollgate_core::{Act, Decimal, Id, Item, Key, Limit, Name, NoKey, Op, Policy};
 
-use crate::regime::Regime;
+use crate::engine::regime::Regime;
 
 /// The limits of one operation.
 #[derive(Debug)]

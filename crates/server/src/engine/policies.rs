@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tollgate_core::MAX_NAME_BYTES;
 
 use crate::config::PolicyConfig;
-use crate::kinds::Kinds;
+use crate::engine::kinds::Kinds;
+use crate::engine::regime::{CANDIDATE, Regime};
 use crate::metrics::Counts;
-use crate::regime::{CANDIDATE, Regime};
 use crate::resp;
 
 /// How many names an error tells at most.

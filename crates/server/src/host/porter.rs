@@ -1,16 +1,15 @@
 //! Who lets clients in, and shows them to their loops in turn.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::net::{IpAddr, SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
-use crate::engine::{Engine, Open};
+use crate::host::seats::{Most, Seat, Seats};
 
 /// How many may wait to be let in: after a restart all clients come at once.
 const WAITING: i32 = 1_024;
@@ -27,13 +26,6 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    fn open(self, open: &Open) -> &AtomicUsize {
-        match self {
-            Protocol::Resp => &open.resp,
-            Protocol::Http => &open.http,
-        }
-    }
-
     /// What whoever finds no place is told: as much as fits into an empty connection.
     fn sorry(self) -> &'static [u8] {
         match self {
@@ -50,28 +42,8 @@ pub(crate) struct Guest {
     pub(crate) stream: StdStream,
     /// Tells the connection from all others.
     pub(crate) number: u64,
-    pub(crate) seat: Seat,
-}
-
-/// A place among those that there may be. It is free again when this is dropped.
-pub(crate) struct Seat {
-    engine: Arc<Engine>,
     pub(crate) protocol: Protocol,
-}
-
-impl Seat {
-    /// A place, if fewer than so many are taken.
-    fn take(engine: &Arc<Engine>, protocol: Protocol, most: usize) -> Option<Seat> {
-        let before = protocol.open(&engine.open).fetch_add(1, Ordering::Relaxed);
-        let seat = Seat { engine: Arc::clone(engine), protocol };
-        (before < most).then_some(seat)
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.protocol.open(&self.engine.open).fetch_sub(1, Ordering::Relaxed);
-    }
+    pub(crate) seat: Seat,
 }
 
 /// Listens at an address.
@@ -88,11 +60,11 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<StdListener> {
 
 /// Lets clients of one protocol in.
 pub(crate) struct Porter {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) seats: Arc<Seats>,
     pub(crate) doors: Vec<mpsc::UnboundedSender<Guest>>,
     pub(crate) protocol: Protocol,
     /// How many there may be at once.
-    pub(crate) most: usize,
+    pub(crate) most: Most,
 }
 
 impl Porter {
@@ -107,7 +79,7 @@ impl Porter {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
             };
             match accepted {
-                Ok((stream, _)) => self.show_in(stream, number),
+                Ok((stream, peer)) => self.show_in(stream, peer.ip(), number),
                 // Only this one has changed its mind.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 // Others are served meanwhile, and leave what is missing.
@@ -119,8 +91,8 @@ impl Porter {
         }
     }
 
-    fn show_in(&self, stream: TcpStream, number: u64) {
-        let Some(seat) = Seat::take(&self.engine, self.protocol, self.most) else {
+    fn show_in(&self, stream: TcpStream, peer: IpAddr, number: u64) {
+        let Some(seat) = self.seats.take(peer, self.most) else {
             let _ = stream.try_write(self.protocol.sorry());
             return;
         };
@@ -131,7 +103,7 @@ impl Porter {
         let door = usize::try_from(number).unwrap_or(0) % self.doors.len().max(1);
         if let (Ok(stream), Some(door)) = (stream.into_std(), self.doors.get(door)) {
             // If the loop has ended, so has the server.
-            let _ = door.send(Guest { stream, number, seat });
+            let _ = door.send(Guest { stream, number, protocol: self.protocol, seat });
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, timeout, timeout_at};
 
-use crate::event_loop::{Loop, Room, Visit};
+use crate::host::event_loop::{Loop, Room, Visit};
 
 /// Which of the loop's rooms a connection is in.
 pub(crate) type RoomOf = fn(&Loop) -> &Room;
@@ -83,6 +83,8 @@ impl Wire {
             match timeout_at(by, poll_fn(|cx| self.poll(cx))).await {
                 Ok(event) => return event,
                 Err(_) if self.rest_by.is_some_and(|by| by <= Instant::now()) => {
+                    // Nobody waits for it any more.
+                    (self.rest, self.rest_by) = (Vec::new(), None);
                     return Event::Late;
                 }
                 Err(_) if self.out.len() < unsent => {}

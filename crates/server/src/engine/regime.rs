@@ -7,9 +7,9 @@ use tollgate::Enforce;
 use tollgate_core::{Decimal, Limit, LimitError, Name, Policy};
 use tollgate_http::Dialect;
 
-use crate::ask::Keys;
 use crate::config::{Override, PolicyConfig};
-use crate::kinds::Kinds;
+use crate::engine::ask::Keys;
+use crate::engine::kinds::Kinds;
 use crate::metrics::Counts;
 
 /// What is added to the name of a policy for the candidate that runs beside it.
