@@ -184,8 +184,8 @@ impl Engine {
             match (own.allowed, beside.allowed) {
                 (true, false) => self.counts(ask).add(place, Outcome::Stricter),
                 (false, true) => self.counts(ask).add(place, Outcome::Looser),
-                _ => {}
-            }
+                _ => 0,
+            };
         }
     }
 
@@ -202,7 +202,11 @@ impl Engine {
         if outcome == Outcome::Spared {
             spare(ask, answer);
         }
-        self.counts(ask).add(place, outcome);
+        let times = self.counts(ask).add(place, outcome);
+        // The first, the second, the fourth: a flood of denials is no flood of lines.
+        if outcome == Outcome::Denied && times.is_power_of_two() {
+            log_denial(ask, times);
+        }
     }
 
     fn counts<'c>(&'c self, ask: &'c Ask<'_>) -> &'c Counts {
@@ -216,6 +220,12 @@ fn report(is_up: bool) {
         true => tracing::info!("the store answers again"),
         false => tracing::error!("the store does not answer"),
     }
+}
+
+/// Whom it was that is not told: keys are people.
+#[cold]
+fn log_denial(ask: &Ask<'_>, times: u64) {
+    tracing::info!(policy = ask.policy().as_str(), denied = times, "turned away");
 }
 
 /// Whoever is not to be turned away may pass, and has nothing to wait for.

@@ -42,12 +42,11 @@ impl Counts {
         Counts((0..loops).map(|_| Count::default()).collect())
     }
 
-    /// One more, seen by this loop.
+    /// One more, seen by this loop. Answers how many it has seen.
     #[inline]
-    pub(crate) fn add(&self, place: usize, outcome: Outcome) {
-        if let Some(count) = self.0.get(place).and_then(|count| count.0.get(outcome as usize)) {
-            raise(count, 1);
-        }
+    pub(crate) fn add(&self, place: usize, outcome: Outcome) -> u64 {
+        let count = self.0.get(place).and_then(|count| count.0.get(outcome as usize));
+        count.map_or(0, |count| raise(count, 1))
     }
 
     /// How many all loops have seen.
@@ -57,10 +56,13 @@ impl Counts {
     }
 }
 
-/// Adds to a number that only this thread writes, so that nothing has to be locked.
+/// Adds to a number that only this thread writes, so that nothing has to be locked. Answers what it is
+/// then.
 #[inline]
-fn raise(number: &AtomicU64, by: u64) {
-    number.store(number.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+fn raise(number: &AtomicU64, by: u64) -> u64 {
+    let sum = number.load(Ordering::Relaxed).wrapping_add(by);
+    number.store(sum, Ordering::Relaxed);
+    sum
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) fn request(_path: &str, _parent: Option<&str>) -> Span {
 
 /// How it was answered.
 pub(crate) fn answered(span: &Span, status: u16) {
-    span.record("http.response.status_code", status);
+    span.record("http.response.status_code", i64::from(status));
 }
 
 /// The header field that says which trace a request belongs to.

@@ -117,6 +117,10 @@ impl<'a> Ask<'a> {
         Ask { policy, regime: None, limits, keys, act, cost, id: None }
     }
 
+    pub(crate) fn policy(&self) -> &Name {
+        self.policy
+    }
+
     pub(crate) fn act(&self) -> Act {
         self.act
     }

@@ -48,9 +48,8 @@ impl Latency {
     /// When a call begins, if it is to be timed.
     #[inline]
     pub(crate) fn begin(&self, place: usize, is_far: bool) -> Option<Instant> {
-        let calls = &self.0.get(place)?.calls;
-        raise(calls, 1);
-        let is_timed = is_far || calls.load(Ordering::Relaxed).is_multiple_of(TIMED);
+        let calls = raise(&self.0.get(place)?.calls, 1);
+        let is_timed = is_far || calls.is_multiple_of(TIMED);
         is_timed.then(Instant::now)
     }
 

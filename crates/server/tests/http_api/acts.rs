@@ -90,7 +90,7 @@ fn a_decision_is_told_in_full() {
     assert_eq!(answer.field("content-type"), Some("application/json"));
     assert_eq!(
         answer.body,
-        "{\"allowed\":true,\"limit\":3,\"remaining\":1,\"retry_after_ms\":0,\
+        "{\"allowed\":true,\"limit\":3,\"remaining\":1,\"retry_after_ms\":3600000,\
          \"reset_after_ms\":3600000,\"policy\":\"login\",\"bound_by\":\"fixed-window 3/h per ip\"}"
     );
     talk.clock.advance(Duration::from_micros(250));

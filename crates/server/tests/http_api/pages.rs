@@ -7,7 +7,7 @@ use crate::talk::http::Answer;
 
 const POLICIES: &str = "
 [policy.default]
-limits = [\"gcra 1/s burst 5\"]
+limits = [\"gcra 1/s burst 100\"]
 [policy.api]
 limits = [\"gcra 100/s burst 200\", \"fixed-window 1000000/month per user\"]
 candidate = [\"gcra 50/s burst 100\"]
@@ -42,7 +42,7 @@ fn policies_are_listed_and_people_are_not() {
         },
         {
             "name": "default",
-            "limits": ["gcra 1/s burst 5"],
+            "limits": ["gcra 1/s burst 100"],
             "candidate": [],
             "enforce": "on",
             "headers": "ietf",

@@ -1,0 +1,258 @@
+//! Requests come as they come: in pieces, many at once, slowly, from many, or as noise.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+#[path = "http_pieces/many.rs"]
+mod many;
+#[path = "http_pieces/slow.rs"]
+mod slow;
+#[path = "http_pieces/stop.rs"]
+mod stop;
+#[allow(dead_code, reason = "other tests need the rest of it")]
+mod talk;
+#[path = "http_pieces/unread.rs"]
+mod unread;
+
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::sync::OnceLock;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::RngSeed;
+use talk::http::{HEALTHY, HEALTHZ, get, post, undated};
+use talk::{Client, policy};
+use tollgate_server::Server;
+
+fn config(cases: u32) -> ProptestConfig {
+    let rng_seed = RngSeed::Fixed(1);
+    ProptestConfig { cases, failure_persistence: None, rng_seed, ..Default::default() }
+}
+
+fn server() -> Server {
+    talk::http::server()
+        .policy(policy("default", &["gcra 1/s burst 50", "fixed-window 100/h"]))
+        .policy(policy("login", &["fixed-window 20/h per ip", "gcra 1/s burst 50 per user"]))
+        .start()
+        .unwrap()
+}
+
+/// A body in pieces of these lengths.
+fn chunked(json: &str, lengths: &[usize]) -> String {
+    let mut sent = "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
+                    transfer-encoding: chunked\r\n\r\n"
+        .to_owned();
+    let (mut left, mut lengths) = (json, lengths.iter().cycle());
+    while !left.is_empty() {
+        let (piece, rest) = left.split_at(left.len().min(*lengths.next().unwrap()));
+        sent += &format!("{:x};ext=\"y\"\r\n{piece}\r\n", piece.len());
+        left = rest;
+    }
+    sent + "0\r\nx-trailer: z\r\n\r\n"
+}
+
+fn sent() -> impl Strategy<Value = String> {
+    let fixed = select(vec![
+        HEALTHZ.to_owned(),
+        format!("\r\n{HEALTHZ}"),
+        "HEAD /healthz HTTP/1.1\r\nhost: t\r\n\r\n".into(),
+        "GET /healthz HTTP/1.1\r\nhost: t\r\ncontent-length: 5\r\n\r\nabcde".into(),
+        get("/nowhere"),
+        get("/check?key=a"),
+        get("/check?key=b&cost=3&deny_status=403"),
+        get("/check?policy=login&key.ip=1&key.user=2"),
+        get("/v1/policies"),
+        post("/v1/check", "{\"key\":\"a\"}"),
+        post("/v1/check", "{\"key\":\"a\",\"cost\":40}"),
+        post("/v1/peek", "{\"policy\":\"login\",\"keys\":{\"ip\":\"1\",\"user\":\"2\"}}"),
+        post("/v1/reset", "{\"key\":\"b\"}"),
+        post("/v1/reserve", "{\"key\":\"b\",\"id\":\"x\",\"cost\":5}"),
+        post("/v1/settle", "{\"key\":\"b\",\"id\":\"x\",\"cost\":2}"),
+        post("/v1/check", "{\"key\":"),
+        post("/v1/check/batch", "{\"checks\":[{\"key\":\"a\"},{\"key\":\"b\",\"cost\":2}]}"),
+    ]);
+    let key = (1_usize..1_000).prop_map(|size| format!("{{\"key\":\"{}\"}}", "k".repeat(size)));
+    let long = key.clone().prop_map(|json| post("/v1/check", &json));
+    let pieces = (key, vec(1_usize..50, 1..5)).prop_map(|(json, lengths)| chunked(&json, &lengths));
+    prop_oneof![12 => fixed, 2 => long, 4 => pieces]
+}
+
+/// What is sent last: well-formed and polite, or not. All answers have come when it is closed.
+fn last() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "GET /healthz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n",
+        "GET /healthz HTTP/1.0\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\n\r\n",
+        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-length: 1\r\ncontent-length: 1\r\n\r\na",
+        "POST /v1/check HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\nx\r\n",
+        "GET /healthz HTTP/1.1\r\nhost: t\r\nx y: z\r\n\r\n",
+        "NOT HTTP AT ALL\r\n\r\n",
+    ])
+}
+
+/// Lengths of pieces, over and over.
+fn lengths() -> impl Strategy<Value = Vec<usize>> {
+    vec(prop_oneof![1_usize..=3, 1_usize..=40, 1_usize..=2_000], 1..12)
+}
+
+fn answers(client: &mut Client) -> String {
+    undated(&client.until(|_| false).unwrap()).escape_ascii().to_string()
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    /// Two servers hear the same, one of them in pieces.
+    #[test]
+    fn pieces_are_answered_as_the_whole(
+        requests in vec(sent(), 0..20), last in last(), lengths in lengths(),
+    ) {
+        static SERVERS: OnceLock<[Server; 2]> = OnceLock::new();
+        let [one, other] = SERVERS.get_or_init(|| [server(), server()]);
+        let mut whole = Client::http(one);
+        let [mut pieces, mut bell] = [(); 2].map(|()| Client::http(other));
+        let text = requests.concat() + last;
+        whole.send(&text);
+        let (mut left, mut lengths) = (text.as_bytes(), lengths.iter().cycle());
+        while !left.is_empty() {
+            let piece = left.split_off(..left.len().min(*lengths.next().unwrap())).unwrap();
+            // What is broken may be answered and closed before all of it is sent.
+            let _ = pieces.stream().write_all(piece);
+            // When another connection of the same loop has been answered, the piece has been read.
+            bell.is_healthy();
+        }
+        prop_assert_eq!(answers(&mut whole), answers(&mut pieces));
+    }
+}
+
+#[test]
+fn one_cut_anywhere_changes_nothing() {
+    let server = server();
+    let body = "{\"key\":\"a\",\"cost\":0}";
+    let text = [
+        post("/v1/check", body),
+        chunked(body, &[3, 9]),
+        get("/check?key=a&peek=1"),
+        "HEAD /healthz HTTP/1.1\nHost: t\nconnection: close\n\n".into(),
+    ]
+    .concat();
+    let mut bell = Client::http(&server);
+    let mut whole = Client::http(&server);
+    whole.send(&text);
+    let expected = answers(&mut whole);
+    for at in 1..text.len() {
+        let mut client = Client::http(&server);
+        let (first, second) = text.split_at(at);
+        client.send(first);
+        bell.is_healthy();
+        client.send(second);
+        assert_eq!(answers(&mut client), expected, "cut at {at}");
+    }
+}
+
+#[test]
+fn sixty_four_at_once_are_answered_at_once() {
+    let server = server();
+    let mut client = Client::http(&server);
+    client.is_healthy();
+    client.send(HEALTHZ.repeat(64));
+    let expected = HEALTHY.repeat(64);
+    let (mut came, mut reads, mut buffer) = (Vec::new(), 0, vec![0; 1 << 16]);
+    while undated(&came).len() < expected.len() {
+        let count = client.stream().read(&mut buffer).unwrap();
+        assert!(count > 0, "closed");
+        came.extend(buffer.get(..count).unwrap());
+        reads += 1;
+    }
+    assert_eq!(String::from_utf8(undated(&came)).unwrap(), expected);
+    assert!(reads <= 8, "{reads} reads");
+}
+
+/// More than are decided in one call, and more than fit into one buffer.
+#[test]
+fn three_thousand_at_once_are_answered_in_order() {
+    let lines = ["fixed-window 3000/h"];
+    let server = talk::http::server().policy(policy("default", &lines)).start().unwrap();
+    let mut client = Client::http(&server);
+    let asked = |number: u32| match number % 3 {
+        0 => get("/check?key=a"),
+        1 => post("/v1/check", "{\"key\":\"a\"}"),
+        _ => chunked("{\"key\":\"a\"}", &[5]),
+    };
+    client.send((0..3_000).map(asked).collect::<String>());
+    for number in 0..3_000_u32 {
+        let (answer, left) = (client.answer(), 2_999 - number);
+        assert_eq!(answer.status, 200, "{number}");
+        if number % 3 == 0 {
+            let told = format!("\"default\";r={left};t=3600");
+            assert_eq!(answer.field("ratelimit"), Some(told.as_str()));
+        } else {
+            assert_eq!(answer.told(), (true, Some(3_000), Some(left.into())));
+        }
+    }
+    assert_eq!(client.get("/check?key=a").status, 429);
+}
+
+/// Bytes of which many mean something.
+fn noise() -> impl Strategy<Value = Vec<u8>> {
+    let telling = select(b"GETPOSH/ :;,=%&?\r\n\r\n\r\n01aAfF{}[]\"\\".to_vec());
+    let words = select(vec![
+        "GET ",
+        "POST ",
+        "/check?",
+        "/v1/check",
+        " HTTP/1.1\r\n",
+        " HTTP/1.0\r\n",
+        "host: t\r\n",
+        "\r\n",
+        "content-length: ",
+        "transfer-encoding: chunked\r\n",
+        "content-type: application/json\r\n",
+        "\r\n\r\n",
+        "0\r\n\r\n",
+        "ffff\r\n",
+        "key=",
+        "{\"key\":\"",
+        "{\"checks\":[",
+        "PRI * HTTP/2.0\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "\0\0\0\x04\0\0\0\0\0",
+    ]);
+    let piece = prop_oneof![
+        6 => telling.prop_map(|byte| vec![byte]),
+        2 => any::<u8>().prop_map(|byte| vec![byte]),
+        6 => words.prop_map(Vec::from),
+        1 => sent().prop_map(String::into_bytes),
+    ];
+    vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(config(1_000))]
+
+    #[test]
+    fn noise_hurts_nobody(bytes in noise()) {
+        static SERVER: OnceLock<Server> = OnceLock::new();
+        let server = SERVER.get_or_init(server);
+        let mut client = Client::http(server);
+        // It may have been closed by then.
+        let _ = client.stream().write_all(&bytes);
+        let _ = client.stream().shutdown(Shutdown::Write);
+        let came = client.until(|_| false).unwrap();
+        let is_two = bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        prop_assert!(came.is_empty() || is_two || came.starts_with(b"HTTP/1.1 "), "{came:?}");
+        Client::http(server).is_healthy();
+    }
+}
+
+/// As from `printf … | nc`.
+#[test]
+fn who_has_said_all_is_still_answered() {
+    let server = server();
+    let mut client = Client::http(&server);
+    client.send(format!("{HEALTHZ}{HEALTHZ}GET /heal"));
+    client.stream().shutdown(Shutdown::Write).unwrap();
+    let came = undated(&client.until(|_| false).unwrap());
+    assert_eq!(String::from_utf8(came).unwrap(), HEALTHY.repeat(2));
+}

@@ -1,0 +1,113 @@
+//! Many clients at once: some stall, some are too many.
+
+use std::fs;
+use std::io::Write as _;
+use std::thread;
+use std::time::Instant;
+
+use tollgate_server::HttpBounds;
+
+use crate::talk::http::{HEALTHY, HEALTHZ, get, server, undated};
+use crate::talk::{Client, PATIENCE, policy};
+
+/// Half of a request, and what is missing.
+const HALVES: [(&str, &str); 6] = [
+    ("", HEALTHZ),
+    ("G", "ET /healthz HTTP/1.1\r\nhost: t\r\n\r\n"),
+    ("GET /healthz HTTP/1.1\r\nho", "st: t\r\n\r\n"),
+    ("GET /healthz HTTP/1.1\r\nhost: t\r\n\r", "\n"),
+    ("GET /healthz HTTP/1.1\r\nhost: t\r\ncontent-length: 3\r\n\r\nab", "c"),
+    ("GET /healthz HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n", "0\r\n\r\n"),
+];
+
+/// As many as this process may have, with one end for the server and one for the client.
+fn affordable(clients: usize) -> usize {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find(|line| line.starts_with("Max open files"));
+    let files = line.and_then(|line| line.split_ascii_whitespace().nth(3)?.parse().ok());
+    clients.min(files.unwrap_or(1_024_usize).saturating_sub(200) / 2)
+}
+
+#[test]
+fn thousands_who_stall_hold_up_nobody() {
+    let mut bounds = HttpBounds::default();
+    bounds.patience = PATIENCE;
+    let server = server().http_bounds(bounds).start().unwrap();
+    let count = affordable(2_000);
+    println!("{count} clients stall");
+    let mut stalled = Vec::new();
+    for number in 0..count {
+        let mut client = Client::http(&server);
+        // Those before it have been let in, too: few wait at the door.
+        if number % 64 == 0 {
+            client.is_healthy();
+        }
+        stalled.push(client);
+    }
+    for (client, (half, _)) in stalled.iter_mut().zip(HALVES.iter().cycle()) {
+        client.send(half);
+    }
+    let mut other = Client::http(&server);
+    (0..100).for_each(|_| other.is_healthy());
+    for (client, (_, rest)) in stalled.iter_mut().zip(HALVES.iter().cycle()) {
+        client.send(rest);
+        assert_eq!(client.answer().status, 200);
+    }
+}
+
+const REFUSAL: &str =
+    "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+#[test]
+fn too_many_are_told_and_the_others_go_on() {
+    let mut bounds = HttpBounds::default();
+    bounds.connections = 10;
+    let server = server().http_bounds(bounds).start().unwrap();
+    let mut clients: Vec<_> = (0..10).map(|_| Client::http(&server)).collect();
+    clients.iter_mut().for_each(Client::is_healthy);
+    for _ in 0..5 {
+        assert_eq!(Client::http(&server).rest(), REFUSAL);
+    }
+    clients.iter_mut().for_each(Client::is_healthy);
+    // The other protocol has places of its own.
+    Client::of(&server).is_served();
+    // One leaves politely, one does not.
+    let mut polite = clients.pop().unwrap();
+    polite.send("GET /healthz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    assert!(polite.rest().ends_with("ok\n"));
+    drop(clients.pop());
+    let begin = Instant::now();
+    while clients.len() < 10 {
+        assert!(begin.elapsed() < PATIENCE, "no place becomes free");
+        let mut client = Client::http(&server);
+        let _ = client.stream().write_all(HEALTHZ.as_bytes());
+        let came = client.until(|bytes| bytes.ends_with(b"ok\n")).unwrap();
+        match String::from_utf8_lossy(&undated(&came)).as_ref() {
+            HEALTHY => clients.push(client),
+            other => assert!(other == REFUSAL || other.is_empty(), "{other}"),
+        }
+    }
+    assert_eq!(Client::http(&server).rest(), REFUSAL);
+    clients.iter_mut().for_each(Client::is_healthy);
+}
+
+#[test]
+fn many_at_once_pass_exactly_as_many_as_may() {
+    let lines = ["fixed-window 1000/h"];
+    let clock = tollgate::Clock::manual();
+    let store = tollgate::MemoryStore::builder().clock(clock).build().unwrap();
+    let builder = tollgate_server::Server::builder().memory(store).loops(4);
+    let builder = builder.http("127.0.0.1:0".parse().unwrap());
+    let server = builder.policy(policy("default", &lines)).start().unwrap();
+    let pipeline = get("/check?key=hot").repeat(100);
+    let passed = || {
+        let mut client = Client::http(&server);
+        client.send(&pipeline);
+        (0..100).filter(|_| client.answer().status == 200).count()
+    };
+    let passed: usize = thread::scope(|scope| {
+        let threads: Vec<_> = (0..32).map(|_| scope.spawn(passed)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(passed, 1_000);
+}

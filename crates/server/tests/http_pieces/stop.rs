@@ -1,0 +1,88 @@
+//! What becomes of requests when the server stops.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tollgate::{Clock, Decision, MemoryStore, Time};
+use tollgate_core::{Answered, Op, Store, StoreError};
+use tollgate_server::Server;
+
+use crate::talk::http::{self, HEALTHZ, get, post};
+use crate::talk::{Client, policy};
+
+/// A store that says when it is asked, and answers when it may.
+struct Slow {
+    memory: Arc<MemoryStore>,
+    asked: Mutex<Sender<()>>,
+    may: Mutex<Receiver<()>>,
+}
+
+impl Store for Slow {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Answered<'a> {
+        Answered::Later(Box::pin(async move {
+            self.asked.lock().unwrap().send(()).unwrap();
+            // Others of the loop have a turn meanwhile.
+            while self.may.lock().unwrap().try_recv().is_err() {
+                tokio::task::yield_now().await;
+            }
+            if let Answered::Later(later) = self.memory.apply(ops, at, out) {
+                later.await;
+            }
+        }))
+    }
+}
+
+#[test]
+fn what_is_in_flight_is_finished() {
+    let (asked, is_asked) = channel();
+    let (allow, may) = channel();
+    let memory = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
+    let store = Slow { memory, asked: Mutex::new(asked), may: Mutex::new(may) };
+    let server = Server::builder()
+        .store(Arc::new(store))
+        .http("127.0.0.1:0".parse().unwrap())
+        .loops(1)
+        .policy(policy("default", &["gcra 1/s burst 5"]))
+        .start()
+        .unwrap();
+    let mut client = Client::http(&server);
+    let mut idle = Client::http(&server);
+    idle.is_healthy();
+    let pipeline = [post("/v1/check", "{\"key\":\"a\"}"), get("/check?key=a"), HEALTHZ.into()];
+    client.send(pipeline.concat());
+    is_asked.recv().unwrap();
+    let stopping = thread::spawn(move || server.stop());
+    // Who is at nothing is left at once, so that it has begun to stop.
+    assert_eq!(idle.rest(), "");
+    allow.send(()).unwrap();
+    assert_eq!(client.answer().told(), (true, Some(5), Some(4)));
+    assert_eq!(client.answer().field("ratelimit"), Some("\"default\";r=3;t=2"));
+    let last = client.answer();
+    // Nobody may think that more will be answered.
+    assert_eq!((last.body.as_str(), last.field("connection")), ("ok\n", Some("close")));
+    assert_eq!(client.rest(), "");
+    stopping.join().unwrap();
+}
+
+/// Half a request does not hold up the end, and nobody is answered twice.
+#[test]
+fn nobody_holds_up_the_end() {
+    let server = http::server().start().unwrap();
+    let mut clients: Vec<_> = (0..20).map(|_| Client::http(&server)).collect();
+    for client in &mut clients {
+        client.send(format!("{HEALTHZ}GET /heal"));
+        assert_eq!(client.answer().status, 200);
+    }
+    let address = server.http().unwrap();
+    server.stop();
+    for client in &mut clients {
+        assert_eq!(client.rest(), "");
+    }
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
