@@ -179,7 +179,7 @@ impl Engine {
     ) {
         let (own, beside) = said.split_at_checked(asked).unwrap_or_default();
         let pairs = asks.zip(own).filter(|(ask, _)| ask.candidate().is_some());
-        for ((ask, own), beside) in pairs.zip(beside) {
+        for ((ask, own), beside) in pairs.zip(beside).filter(|((ask, _), _)| is_decision(ask)) {
             let (Ok(own), Ok(beside)) = (own, beside) else { continue };
             match (own.allowed, beside.allowed) {
                 (true, false) => self.counts(ask).add(place, Outcome::Stricter),
@@ -192,9 +192,13 @@ impl Engine {
     /// What the limits said becomes what is answered, and is counted.
     #[inline]
     fn settle(&self, place: usize, ask: &Ask<'_>, answer: &mut Answer) {
+        if !is_decision(ask) {
+            return spare(ask, answer);
+        }
         let outcome = match answer {
+            // That is the caller's mistake.
+            Err(error) if error.is_overdrawn() || error.is_malformed() => return,
             Err(_) => Outcome::Failed,
-            Ok(_) if !matches!(ask.act(), Act::Check | Act::Reserve) => return spare(ask, answer),
             Ok(decision) if decision.allowed => Outcome::Allowed,
             Ok(_) if ask.is_enforced() => Outcome::Denied,
             Ok(_) => Outcome::Spared,
@@ -220,6 +224,11 @@ fn report(is_up: bool) {
         true => tracing::info!("the store answers again"),
         false => tracing::error!("the store does not answer"),
     }
+}
+
+/// Whether someone is let pass or turned away; only this is counted.
+fn is_decision(ask: &Ask<'_>) -> bool {
+    matches!(ask.act(), Act::Check | Act::Reserve)
 }
 
 /// Whom it was that is not told: keys are people.

@@ -1,10 +1,12 @@
 //! One operation as a protocol has read it: whose, of which limits, how much.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use tollgate::Enforce;
 use tollgate_core::{Act, Decimal, Id, Item, Key, Limit, Name, NoKey, Op, Policy};
 
+use crate::engine::kinds::Kinds;
 use crate::engine::regime::Regime;
 
 /// The limits of one operation.
@@ -43,6 +45,8 @@ pub(crate) struct Ask<'a> {
     /// What is known of the policy, if it has any but a name.
     regime: Option<&'a Regime>,
     limits: Limits<'a>,
+    /// The limits of the candidate, if they are not as they are.
+    beside: Option<Box<[Limit]>>,
     keys: Keys<'a>,
     act: Act,
     cost: u64,
@@ -71,12 +75,13 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// All of them in one, for choosing among clients.
-    fn together(&self) -> Vec<u8> {
-        match self {
-            Keys::One(key) => key.as_bytes().to_vec(),
-            Keys::Named(keys) => keys.iter().flat_map(|(_, key)| key.as_bytes()).copied().collect(),
-        }
+    /// Those that are counted in one, always in the same order, for choosing among clients.
+    fn together(&self, kinds: &Kinds) -> Vec<u8> {
+        let named = kinds.named.iter().map(|kind| Some(kind.as_str()));
+        let counted = named.chain(kinds.nameless.then_some(None));
+        let keys: Vec<&[u8]> =
+            counted.filter_map(|kind| self.of(kind)).map(Key::as_bytes).collect();
+        keys.join(&0)
     }
 }
 
@@ -100,9 +105,10 @@ impl<'a> Ask<'a> {
             Some(scaled) => Limits::Scaled(scaled),
         };
         require_keys(regime.policy().limits(), &keys).map_err(|missing| missing.to_string())?;
+        let beside = regime.scaled_candidate(&keys, options.factor);
         let (policy, regime) = (regime.name(), Some(regime));
         let cost = options.cost.unwrap_or(1);
-        Ok(Ask { policy, regime, limits, keys, act, cost, id: options.id })
+        Ok(Ask { policy, regime, limits, beside, keys, act, cost, id: options.id })
     }
 
     /// An operation of a limit that came with it, under the nameless key.
@@ -114,7 +120,7 @@ impl<'a> Ask<'a> {
         cost: u64,
     ) -> Ask<'a> {
         let (limits, keys) = (Limits::Travelling(limit), Keys::One(key));
-        Ask { policy, regime: None, limits, keys, act, cost, id: None }
+        Ask { policy, regime: None, limits, beside: None, keys, act, cost, id: None }
     }
 
     pub(crate) fn policy(&self) -> &Name {
@@ -129,23 +135,36 @@ impl<'a> Ask<'a> {
         self.regime
     }
 
+    /// The policy with the limits that this operation was held to.
+    pub(crate) fn policy_as_asked(&self, regime: &'a Regime) -> Cow<'a, Policy> {
+        match &self.limits {
+            Limits::Of([]) => Cow::Owned(Policy::new(regime.name().clone(), Vec::new())),
+            Limits::Scaled(limits) => {
+                Cow::Owned(Policy::new(regime.name().clone(), limits.to_vec()))
+            }
+            _ => Cow::Borrowed(regime.policy()),
+        }
+    }
+
     pub(crate) fn key(&self) -> Option<Key<'a>> {
         self.keys.of(None)
     }
 
     /// Whether whoever is denied is to be turned away.
     pub(crate) fn is_enforced(&self) -> bool {
-        match self.regime.map_or(Enforce::On, Regime::enforce) {
-            some @ Enforce::Share(_) => some.holds_for(&self.keys.together()),
+        match self.regime.map(|regime| (regime.enforce(), regime.kinds())) {
+            None => true,
+            Some((some @ Enforce::Share(_), kinds)) => some.holds_for(&self.keys.together(kinds)),
             // Whoever it is.
-            other => other.holds_for(b""),
+            Some((other, _)) => other.holds_for(b""),
         }
     }
 
     /// The same operation of the limits that run beside.
     pub(crate) fn candidate(&self) -> Option<Beside<'_, 'a>> {
         let policy = self.regime?.candidate()?;
-        Some(Beside { policy, ask: self })
+        let limits = self.beside.as_deref().unwrap_or(policy.limits());
+        Some(Beside { policy, limits, ask: self })
     }
 
     /// Each limit with whom it counts.
@@ -173,16 +192,17 @@ impl<'a> Ask<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Beside<'o, 'a> {
     policy: &'a Policy,
+    limits: &'o [Limit],
     ask: &'o Ask<'a>,
 }
 
 impl<'o, 'a: 'o> Beside<'o, 'a> {
     pub(crate) fn items(self) -> impl Iterator<Item = Item<'o>> {
-        self.ask.items_of(self.policy.limits())
+        self.ask.items_of(self.limits)
     }
 
     pub(crate) fn len(self) -> usize {
-        self.policy.limits().len()
+        self.limits.len()
     }
 
     pub(crate) fn op(self, items: &'o [Item<'o>]) -> Op<'o> {

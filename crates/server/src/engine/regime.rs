@@ -94,6 +94,24 @@ impl Regime {
         keys: &Keys<'_>,
         factor: Option<Decimal>,
     ) -> Result<Option<Box<[Limit]>>, LimitError> {
+        self.scale(self.policy.limits(), keys, factor)
+    }
+
+    /// The same of the candidate. One that cannot be scaled runs as it is: it must not be in anyone's way.
+    pub(crate) fn scaled_candidate(
+        &self,
+        keys: &Keys<'_>,
+        factor: Option<Decimal>,
+    ) -> Option<Box<[Limit]>> {
+        self.scale(self.candidate.as_ref()?.limits(), keys, factor).ok()?
+    }
+
+    fn scale(
+        &self,
+        limits: &[Limit],
+        keys: &Keys<'_>,
+        factor: Option<Decimal>,
+    ) -> Result<Option<Box<[Limit]>>, LimitError> {
         if factor.is_none() && self.overrides.is_empty() {
             return Ok(None);
         }
@@ -104,7 +122,7 @@ impl Regime {
             };
             factor.map_or(Ok(own.clone()), |factor| own.scaled(factor))
         };
-        self.policy.limits().iter().map(scale).collect::<Result<_, _>>().map(Some)
+        limits.iter().map(scale).collect::<Result<_, _>>().map(Some)
     }
 
     /// What is said of whom this limit counts. Only their own limits are scaled: one that others share

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tollgate_core::{Decimal, MAX_COST, NotADecimal};
@@ -14,7 +16,7 @@ use crate::error::told;
 
 /// One operation, as it is written.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object such as {\"key\": \"user-42\"}")]
+#[serde(deny_unknown_fields)]
 struct Body<'b> {
     #[serde(borrow)]
     policy: Option<Text<'b>>,
@@ -32,10 +34,46 @@ struct Body<'b> {
 
 /// Many operations.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object such as {\"checks\": [{\"key\": \"a\"}]}")]
+#[serde(deny_unknown_fields)]
 struct Batch<'b> {
     #[serde(borrow)]
-    checks: Vec<Body<'b>>,
+    checks: Vec<Object<Body<'b>>>,
+}
+
+/// What an object of some kind looks like.
+trait Example {
+    const EXAMPLE: &'static str;
+}
+
+impl Example for Body<'_> {
+    const EXAMPLE: &'static str = "an object such as {\"key\": \"user-42\"}";
+}
+
+impl Example for Batch<'_> {
+    const EXAMPLE: &'static str = "an object such as {\"checks\": [{\"key\": \"a\"}]}";
+}
+
+/// An object, and nothing else: members have names, and no order.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de> + Example> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<T>, D::Error> {
+        deserializer.deserialize_map(Members(PhantomData))
+    }
+}
+
+struct Members<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de> + Example> Visitor<'de> for Members<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXAMPLE)
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Object<T>, M::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
 }
 
 /// Text that is copied only if there is something to unescape.
@@ -83,7 +121,8 @@ impl<'de> Visitor<'de> for Pairs {
 /// # Errors
 /// If it is none.
 pub(super) fn one(json: &[u8]) -> Result<Wish<'_>, Refusal> {
-    wish(parse(json)?)
+    let Object(body) = parse(json)?;
+    wish(body)
 }
 
 /// Reads many operations.
@@ -91,12 +130,12 @@ pub(super) fn one(json: &[u8]) -> Result<Wish<'_>, Refusal> {
 /// # Errors
 /// If there are none, too many, or one of them is none.
 pub(super) fn many(json: &[u8], most: usize) -> Result<Vec<Wish<'_>>, Refusal> {
-    let Batch { checks } = parse(json)?;
+    let Object(Batch { checks }) = parse(json)?;
     if !(1..=most).contains(&checks.len()) {
         let count = checks.len();
         return Err(Refusal::unfit(format!("{count} checks: expected 1 to {most}")));
     }
-    let each = |(place, body)| wish(body).map_err(|refusal| refusal.at(place));
+    let each = |(place, Object(body))| wish(body).map_err(|refusal| refusal.at(place));
     checks.into_iter().enumerate().map(each).collect()
 }
 

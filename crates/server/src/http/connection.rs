@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 
 use super::exchange::exchange;
-use super::head::{Broken, Head, Step, find};
+use super::head::{Broken, Head, Step, TOO_LARGE, find};
 use super::refusal::Refusal;
 use super::response::{Manner, Response};
 use super::{Method, two};
@@ -21,13 +21,16 @@ pub(crate) struct Connection {
     wire: Wire,
     /// Whether anything was said yet.
     is_new: bool,
+    /// Whether the client was told to send the rest of its request.
+    is_told: bool,
 }
 
 type Heads = SmallVec<[Head; 1]>;
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
-        Connection { wire: Wire::new(stream, number, home, |home| &home.http), is_new: true }
+        let wire = Wire::new(stream, number, home, |home| &home.http);
+        Connection { wire, is_new: true, is_told: false }
     }
 
     /// Answers until one side leaves.
@@ -36,11 +39,12 @@ impl Connection {
             let (mut buffer, filled) = match self.wire.next().await {
                 Event::Came(buffer, filled) => (buffer, filled),
                 Event::Late => {
-                    self.refuse(&Refusal::late());
+                    self.refuse(&Refusal::late(), false);
                     continue;
                 }
                 Event::Gone => return,
             };
+            let capacity = buffer.len();
             let bytes = buffer.get_mut(..filled).unwrap_or_default();
             if self.is_new && bytes.starts_with(PREFACE.get(..filled).unwrap_or(PREFACE)) {
                 if filled >= PREFACE.len() {
@@ -52,8 +56,8 @@ impl Connection {
                 continue;
             }
             self.is_new = false;
-            let Ok(taken) = self.answer(bytes).await else { return };
-            let is_full = filled == buffer.len();
+            let is_full = filled == capacity;
+            let Ok(taken) = self.answer(bytes, is_full).await else { return };
             self.wire.keep(buffer, taken, filled);
             if is_full {
                 // Others have waited.
@@ -63,24 +67,30 @@ impl Connection {
     }
 
     /// Answers all requests that have arrived whole, and says how many bytes they took.
-    async fn answer(&mut self, bytes: &mut [u8]) -> Result<usize, Unread> {
+    async fn answer(&mut self, bytes: &mut [u8], is_full: bool) -> Result<usize, Unread> {
         let mut start = 0;
         loop {
-            let (heads, end) = self.find(bytes, start);
-            start = heads.last().map_or(start, |head| head.end);
+            let (heads, end) = self.find(bytes, &mut start);
+            self.is_told &= heads.is_empty();
             self.answer_all(&heads, bytes).await;
             self.wire.drain().await?;
             match end {
                 _ if self.wire.leaving => return Ok(start),
+                Ok(Step::Part { .. }) if start == 0 && is_full => {
+                    // There is no room for the rest of it.
+                    self.refuse(&Refusal::from(TOO_LARGE), is_head(bytes));
+                    return Ok(start);
+                }
                 Ok(Step::Part { expects }) => {
-                    if expects {
+                    if expects && !std::mem::replace(&mut self.is_told, true) {
                         self.wire.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                     }
                     return Ok(start);
                 }
                 Ok(Step::Whole(_)) => yield_now().await,
                 Err(broken) => {
-                    self.refuse(&Refusal::from(broken));
+                    let rest = bytes.get(start..).unwrap_or_default();
+                    self.refuse(&Refusal::from(broken), is_head(rest));
                     return Ok(start);
                 }
             }
@@ -88,13 +98,17 @@ impl Connection {
     }
 
     /// The requests from here on, as many as are answered at once, and what came after the last.
-    fn find(&self, bytes: &mut [u8], mut start: usize) -> (Heads, Result<Step, Broken>) {
+    fn find(&self, bytes: &mut [u8], start: &mut usize) -> (Heads, Result<Step, Broken>) {
         let bounds = &self.wire.home.bounds().http;
         let mut heads = Heads::new();
         loop {
-            match find(bytes, start, bounds) {
+            // Some send an empty line after a body.
+            while bytes.get(*start..).is_some_and(|rest| rest.starts_with(b"\r\n")) {
+                *start += 2;
+            }
+            match find(bytes, *start, bounds) {
                 Ok(Step::Whole(head)) => {
-                    start = head.end;
+                    *start = head.end;
                     let is_last = !head.keeps_alive || heads.len() + 1 >= bounds.pipeline;
                     heads.push(head.clone());
                     if is_last {
@@ -113,20 +127,30 @@ impl Connection {
         exchange(home, &requests, |place, response| {
             let Some(head) = heads.get(place) else { return };
             let keeps_alive = head.keeps_alive && !home.is_stopping();
+            let connection = match keeps_alive {
+                false => Some("close"),
+                // Whoever is that old waits for the end unless it is told that there is none.
+                true => head.is_old.then_some("keep-alive"),
+            };
             let without_body = head.method == Method::Head;
-            response.write_to(out, Manner { date: &date, without_body, keeps_alive });
+            response.write_to(out, Manner { date: &date, without_body, connection });
             *leaving |= !keeps_alive;
         })
         .await;
     }
 
     /// What follows would be misread: says why, and leaves.
-    fn refuse(&mut self, refusal: &Refusal) {
+    fn refuse(&mut self, refusal: &Refusal, without_body: bool) {
         let mut response = Response::default();
         refusal.write_to(&mut response);
         let date = self.wire.home.date();
-        let manner = Manner { date: &date, without_body: false, keeps_alive: false };
+        let manner = Manner { date: &date, without_body, connection: Some("close") };
         response.write_to(&mut self.wire.out, manner);
         self.wire.leaving = true;
     }
+}
+
+/// Whether a request is one that must be answered without a body, whatever is wrong with it.
+fn is_head(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"HEAD ")
 }

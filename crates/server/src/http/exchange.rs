@@ -80,13 +80,14 @@ pub(super) async fn exchange(
 
 /// What is told of a request to those who follow it: where it led, but not what it asked.
 fn span(request: &Request<'_>) -> Span {
-    let path = request.target.split('?').next().unwrap_or_default();
+    let path = routes::relative(request.target).split('?').next().unwrap_or_default();
     trace::request(path, request.trace)
 }
 
 impl<'b> Want<'b> {
     fn read(request: &Request<'b>, most: usize) -> Result<Want<'b>, Refusal> {
-        let (path, query) = request.target.split_once('?').unwrap_or((request.target, ""));
+        let target = routes::relative(request.target);
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let want = |act, wishes, form| Want { act, wishes, form };
         Ok(match routes::find(request.method, path)? {
             Route::Act(_) | Route::Batch if !request.is_json => return Err(Refusal::no_json()),
@@ -183,8 +184,8 @@ fn to_proxy(
     tell(ask, decision, engine, response);
     let Some(regime) = ask.regime() else { return };
     if !decision.allowed && regime.enforce() != Enforce::Silent {
-        let told = Told::new(regime.policy(), decision, engine.now());
-        let limit = told.limit_name();
+        let policy = ask.policy_as_asked(regime);
+        let limit = Told::new(&policy, decision, engine.now()).limit_name();
         let problem = Problem::quota_exceeded(limit.as_deref().unwrap_or_default());
         problem.with_status(deny).write_to(&mut response.body);
     }
@@ -197,7 +198,8 @@ fn tell(ask: &Ask<'_>, decision: &Decision, engine: &Engine, response: &mut Resp
     if regime.enforce() == Enforce::Silent {
         return;
     }
-    let mut told = Told::new(regime.policy(), decision, engine.now());
+    let policy = ask.policy_as_asked(regime);
+    let mut told = Told::new(&policy, decision, engine.now());
     if let Some(key) = ask.key() {
         told = told.key(key);
     }

@@ -52,7 +52,7 @@ fn answer(home: &Loop, bytes: &mut [u8], said: &mut Vec<(u16, String)>) -> Optio
 /// An answer, seen by a client.
 fn told(response: &Response) -> (u16, String) {
     let mut out = Vec::new();
-    response.write_to(&mut out, Manner { date: "", without_body: false, keeps_alive: true });
+    response.write_to(&mut out, Manner { date: "", without_body: false, connection: None });
     let mut fields = [httparse::EMPTY_HEADER; 16];
     let mut heard = httparse::Response::new(&mut fields);
     let head = heard.parse(&out).map(httparse::Status::unwrap).unwrap_or_default();

@@ -18,6 +18,8 @@ pub(super) struct Head {
     is_json: bool,
     trace: Option<Range<usize>>,
     body: Range<usize>,
+    /// Whether it is of HTTP/1.0.
+    pub(super) is_old: bool,
     /// Whether another may follow.
     pub(super) keeps_alive: bool,
     /// Where the next one begins.
@@ -45,7 +47,7 @@ const fn broken(status: u16, why: &'static str) -> Broken {
     Broken { status, why }
 }
 
-const TOO_LONG: Broken = broken(431, "the head of the request is too long");
+pub(super) const TOO_LONG: Broken = broken(431, "the head of the request is too long");
 pub(super) const TOO_LARGE: Broken = broken(413, "the body of the request is too large");
 
 /// How long the body is.
@@ -116,10 +118,13 @@ pub(super) fn find(buffer: &mut [u8], start: usize, bounds: &HttpBounds) -> Resu
         is_json: framing.is_json,
         trace: framing.trace.map(place),
         body: 0..0,
+        is_old: !is_new,
         keeps_alive: !framing.closes && (is_new || framing.keeps_alive),
         end: 0,
     };
-    let (frame, expects) = (framing.length.unwrap_or(Length::Known(0)), framing.expects);
+    let frame = framing.length.unwrap_or(Length::Known(0));
+    // Whoever is that old does not know what it would be told.
+    let expects = framing.expects && is_new;
     body(buffer, start + length, head, (frame, expects), bounds)
 }
 
@@ -138,7 +143,7 @@ fn body(
         }
         Length::Chunked => {
             let rest = buffer.get_mut(from..).unwrap_or_default();
-            let found = chunked::join(rest, bounds.body_bytes)?;
+            let found = chunked::join(rest, bounds)?;
             found.map(|(length, taken)| (length, from + taken))
         }
     };
@@ -171,7 +176,12 @@ impl<'b> Framing<'b> {
     fn hear(&mut self, name: &str, value: &'b [u8], bounds: &HttpBounds) -> Result<(), Broken> {
         // Few fields matter; their lengths tell nearly all others apart.
         match name.len() {
-            4 if is(name, "host") => self.hosts += 1,
+            4 if is(name, "host") => {
+                if !value.iter().all(|byte| is_of_host(*byte)) {
+                    return Err(broken(400, "the host is none"));
+                }
+                self.hosts += 1;
+            }
             6 if is(name, "expect") => {
                 self.expects = value.eq_ignore_ascii_case(b"100-continue");
                 if !self.expects {
@@ -213,6 +223,11 @@ impl<'b> Framing<'b> {
             self.keeps_alive |= word.eq_ignore_ascii_case(b"keep-alive");
         }
     }
+}
+
+/// Whether a byte can stand in the name or the address of a host, or in its port.
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:%[]".contains(&byte)
 }
 
 fn is(name: &str, known: &str) -> bool {

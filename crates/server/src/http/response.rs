@@ -17,8 +17,8 @@ pub(super) struct Manner<'d> {
     pub(super) date: &'d str,
     /// Whether its body is only announced.
     pub(super) without_body: bool,
-    /// Whether others may follow.
-    pub(super) keeps_alive: bool,
+    /// What is said of the connection, where that is needed.
+    pub(super) connection: Option<&'static str>,
 }
 
 impl Response {
@@ -54,8 +54,8 @@ impl Response {
         for (name, value) in &self.fields {
             line(&[name, ": ", value]);
         }
-        if !manner.keeps_alive {
-            line(&["connection: close"]);
+        if let Some(connection) = manner.connection {
+            line(&["connection: ", connection]);
         }
         line(&[]);
         if !manner.without_body {

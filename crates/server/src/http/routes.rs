@@ -34,6 +34,18 @@ pub(super) enum NoRoute {
     Method(&'static str),
 }
 
+/// A target without the scheme and the host that it may begin with.
+pub(super) fn relative(target: &str) -> &str {
+    let rest = ["http://", "https://"].iter().find_map(|scheme| {
+        let (start, rest) = target.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    });
+    match rest {
+        Some(rest) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),
+        None => target,
+    }
+}
+
 /// The route of a path.
 ///
 /// # Errors

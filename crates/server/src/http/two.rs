@@ -1,8 +1,11 @@
 //! HTTP/2, for clients that know that it is spoken here.
 
+use std::cell::Cell;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io::Cursor;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -14,6 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncReadExt as _;
 use tokio::task::spawn_local;
+use tokio::time::{Instant, sleep};
 
 use super::exchange::exchange;
 use super::head::TOO_LARGE;
@@ -45,18 +49,34 @@ pub(super) async fn serve(wire: Wire, begun: Vec<u8>) {
     let (stream, home, mut visit) = wire.into_parts();
     let (reader, writer) = stream.into_split();
     let stream = tokio::io::join(Cursor::new(begun).chain(reader), writer);
-    let answering = Rc::clone(&home);
-    let service = service_fn(move |request| answer(Rc::clone(&answering), request));
+    let (answering, asked) = (Rc::clone(&home), Rc::new(Cell::new(0_u64)));
+    let heard = Rc::clone(&asked);
+    let service = service_fn(move |request| {
+        heard.set(heard.get().wrapping_add(1));
+        answer(Rc::clone(&answering), request)
+    });
     let connection = builder(&home.bounds().http).serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let mut is_told = false;
-    // Whoever breaks the protocol is told by the connection itself.
-    let _ = std::future::poll_fn(|cx| {
+    let HttpBounds { idle, patience, .. } = home.bounds().http;
+    let mut timer = std::pin::pin!(sleep(idle));
+    let (mut is_told, mut known) = (false, 0);
+    poll_fn(|cx| {
         visit.wake_by(cx.waker());
-        if home.is_stopping() && !std::mem::replace(&mut is_told, true) {
-            connection.as_mut().graceful_shutdown();
+        let mut is_over = home.is_stopping();
+        while timer.as_mut().poll(cx).is_ready() {
+            // Nobody asked since, or whoever was told to leave has not.
+            is_over |= std::mem::replace(&mut known, asked.get()) == asked.get();
+            if is_told {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(Instant::now() + if is_over { patience } else { idle });
         }
-        connection.as_mut().poll(cx)
+        if is_over && !std::mem::replace(&mut is_told, true) {
+            connection.as_mut().graceful_shutdown();
+            timer.as_mut().reset(Instant::now() + patience);
+        }
+        // Whoever breaks the protocol is told by the connection itself.
+        connection.as_mut().poll(cx).map(drop)
     })
     .await;
 }

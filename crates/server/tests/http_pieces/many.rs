@@ -1,10 +1,12 @@
 //! Many clients at once: some stall, some are too many.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Instant;
 
+use socket2::{Domain, Socket, Type};
 use tollgate_server::HttpBounds;
 
 use crate::talk::http::{HEALTHY, HEALTHZ, get, server, undated};
@@ -110,4 +112,27 @@ fn many_at_once_pass_exactly_as_many_as_may() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(passed, 1_000);
+}
+
+/// One who comes too often leaves room for others.
+#[test]
+fn one_peer_has_not_all_places() {
+    let mut bounds = HttpBounds::default();
+    bounds.peer_connections = 3;
+    let server = server().http_bounds(bounds).start().unwrap();
+    let mut clients: Vec<_> = (0..3).map(|_| Client::http(&server)).collect();
+    clients.iter_mut().for_each(Client::is_healthy);
+    assert_eq!(Client::http(&server).rest(), REFUSAL);
+    // From elsewhere, as far as the server can tell.
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let other: SocketAddr = "127.0.0.2:0".parse().unwrap();
+    if socket.bind(&other.into()).is_ok() {
+        socket.connect(&server.http().unwrap().into()).unwrap();
+        let mut stream = TcpStream::from(socket);
+        stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").unwrap();
+        let mut came = String::new();
+        stream.read_to_string(&mut came).unwrap();
+        assert!(came.ends_with("ok\n"), "{came}");
+    }
+    clients.iter_mut().for_each(Client::is_healthy);
 }
