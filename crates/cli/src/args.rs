@@ -117,8 +117,12 @@ pub(crate) struct Check {
     pub(crate) policy: String,
 
     /// The key; for limits with "per ip", ip=203.0.113.9
-    #[arg(required = true, value_name = "KEY")]
+    #[arg(required_unless_present = "key", value_name = "KEY")]
     pub(crate) keys: Vec<String>,
+
+    /// A key that holds a = and is nobody's by name
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
 
     /// How much it takes
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -234,7 +238,10 @@ pub(crate) enum Store {
 
 /// The URL of a store that could be there.
 fn store_url(url: &str) -> Result<String, String> {
-    store(url).map(|_| url.to_owned())
+    store(url).map(|store| match store {
+        Store::Memory => String::from("memory:"),
+        Store::Far(url) => url,
+    })
 }
 
 fn store(url: &str) -> Result<Store, String> {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde_json::{Map, Value, json};
 use ureq::Agent;
 use ureq::http::StatusCode;
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &Check) -> anyhow::Result<Answer> {
     let act = if args.peek { "peek" } else { "check" };
     let url = format!("{}/v1/{act}", args.server.trim_end_matches('/'));
-    let (status, text) = ask(&url, &question(args))?;
+    let (status, text) = ask(&url, &question(args)?)?;
     let answer: Value = serde_json::from_str(&text).unwrap_or_default();
     let Some(allowed) = answer.get("allowed").and_then(Value::as_bool) else {
         let detail = answer.get("detail").and_then(Value::as_str).unwrap_or(text.trim());
@@ -46,22 +46,28 @@ fn ask(url: &str, question: &Value) -> anyhow::Result<(StatusCode, String)> {
     Ok((response.status(), text.with_context(|| format!("{url} did not finish its answer"))?))
 }
 
-/// One key goes as it is, unless it says whose it is: `ip=203.0.113.9`.
-fn question(args: &Check) -> Value {
+/// `ip=203.0.113.9` says whose key it is; any other is the nameless one.
+fn question(args: &Check) -> anyhow::Result<Value> {
     let mut question = json!({ "policy": args.policy, "cost": args.cost });
-    let named: Option<Map<String, Value>> =
-        args.keys.iter().map(|key| key.split_once('=').map(pair)).collect();
-    let (name, value) = match (args.keys.as_slice(), named) {
-        ([key], None) => ("key", Value::from(key.as_str())),
-        (_, Some(named)) => ("keys", Value::from(named)),
-        (several, None) => ("key", Value::from(several.join(" "))),
-    };
-    question[name] = value;
-    question
-}
-
-fn pair((kind, key): (&str, &str)) -> (String, Value) {
-    (kind.to_owned(), Value::from(key))
+    let mut named = Map::new();
+    for key in &args.keys {
+        let before = match key.split_once('=') {
+            Some((kind, key)) => named.insert(kind.to_owned(), Value::from(key)),
+            None => question["key"].as_str().map(Value::from),
+        };
+        ensure!(before.is_none(), "{key}: this kind of key is given twice");
+        if !key.contains('=') {
+            question["key"] = Value::from(key.as_str());
+        }
+    }
+    if let Some(key) = &args.key {
+        ensure!(question["key"].is_null(), "{key}: this kind of key is given twice");
+        question["key"] = Value::from(key.as_str());
+    }
+    if !named.is_empty() {
+        question["keys"] = Value::from(named);
+    }
+    Ok(question)
 }
 
 /// The answer in one line.

@@ -9,15 +9,16 @@ mod store;
 mod traces;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use tokio::runtime;
 use tollgate_core::{Name, Policy};
 use tollgate_server::{Config, Listen, PolicyConfig, Server};
 
 use crate::args::Serve;
-use reload::Reloading;
+use reload::{Changes, Reloading};
 use signals::{Signal, Signals};
 
 /// How many policies are told when it starts.
@@ -26,7 +27,7 @@ const MOST_ANNOUNCED: usize = 10;
 pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     let _sending = log::begin(args.log, args.log_level)?;
     descriptors::take_all();
-    let mut reloading = Reloading::begin(args)?;
+    let changes = Changes::begin(args);
     let config = settings::read(args)?;
     refuse_strangers(args, &config)?;
     // Whoever asks us to stop while we start is heard as well.
@@ -34,6 +35,7 @@ pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     let mut signals = waiting.block_on(async { Signals::listen() })?;
     let server = start(&config)?;
     announce(&server, &config);
+    let mut reloading = Reloading::new(args, changes, config);
     waiting.block_on(async {
         loop {
             tokio::select! {
@@ -85,8 +87,14 @@ fn start(config: &Config) -> anyhow::Result<Server> {
     for policy in policies {
         builder = builder.policy(policy.clone());
     }
-    let places = format!("--http {} and --resp {}", server.http, server.resp);
-    builder.start().with_context(|| format!("cannot listen on {places}; choose others"))
+    builder.start().map_err(|error| match error.kind() {
+        // That is about a policy.
+        ErrorKind::InvalidInput => error.into(),
+        _ => {
+            let places = format!("--http {} and --resp {}", server.http, server.resp);
+            anyhow::Error::new(error).context(format!("cannot listen on {places}; choose others"))
+        }
+    })
 }
 
 /// Says what is there, and what can be tried.
@@ -121,24 +129,27 @@ fn suggest(server: &Server, policy: Option<&PolicyConfig>) {
     }
     let Some(port) = server.resp().as_ref().map(SocketAddr::port) else { return };
     if let Some((policy, whom)) = policy {
-        let whom: Vec<_> = whom.iter().map(|kind| format!("{kind}=42")).collect();
-        let whom = if whom.is_empty() { "user-42".to_owned() } else { whom.join(" ") };
-        anstream::println!("  redis-cli -p {port} TG.CHECK {policy} {whom}");
+        let key = |kind: &&str| match *kind {
+            "" => "user-42".to_owned(),
+            kind => format!("{kind}=42"),
+        };
+        let whom: Vec<_> = whom.iter().map(key).collect();
+        anstream::println!("  redis-cli -p {port} TG.CHECK {policy} {}", whom.join(" "));
     }
     anstream::println!("  redis-cli -p {port} CL.THROTTLE user-42 15 30 60");
 }
 
-/// Whom a policy counts by name.
+/// Whom a policy counts, each by its name; the nameless one is "".
 fn subjects(policy: &Policy) -> BTreeSet<&str> {
     let counted = policy.limits().iter().filter(|limit| limit.item(|_| None).is_err());
-    counted.filter_map(|limit| limit.per().map(Name::as_str)).collect()
+    counted.map(|limit| limit.per().map_or("", Name::as_str)).collect()
 }
 
 /// The same, as a check names them.
 fn in_json(whom: &BTreeSet<&str>) -> String {
-    let each: Vec<_> = whom.iter().map(|kind| format!("\"{kind}\": \"42\"")).collect();
-    match each.as_slice() {
-        [] => "\"key\": \"user-42\"".to_owned(),
-        each => format!("\"keys\": {{{}}}", each.join(", ")),
-    }
+    let named = whom.iter().filter(|kind| !kind.is_empty());
+    let named: Vec<_> = named.map(|kind| format!("\"{kind}\": \"42\"")).collect();
+    let one = whom.contains("").then(|| "\"key\": \"user-42\"".to_owned());
+    let several = (!named.is_empty()).then(|| format!("\"keys\": {{{}}}", named.join(", ")));
+    one.into_iter().chain(several).collect::<Vec<_>>().join(", ")
 }

@@ -164,3 +164,18 @@ fn a_change_is_seen_without_being_told() {
         }
     }
 }
+
+/// An editor may empty a file before it writes it: that is no wish to have no policies.
+#[test]
+fn an_empty_file_changes_nothing() {
+    let file = File::new(&config(7));
+    let serving = Serving::start(&["--config", file.path(), "--log-level", "off"]);
+    fs::write(&file.path, "").unwrap();
+    wait_for_reloads(&serving, "refused", 1);
+    assert!(serving.get("/v1/policies").contains("fixed-window 7/"));
+    fs::remove_file(&file.path).unwrap();
+    wait_for_reloads(&serving, "refused", 2);
+    replace(&file.path, &config(8));
+    wait_for_reloads(&serving, "done", 1);
+    assert!(serving.get("/v1/policies").contains("fixed-window 8/"));
+}

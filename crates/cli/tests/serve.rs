@@ -34,6 +34,18 @@ fn it_says_what_to_try_and_answers_it() {
     assert!(serving.said.contains(&url), "{}", serving.said);
 }
 
+/// Whatever is suggested works.
+#[test]
+fn what_is_to_be_tried_names_whom_it_counts() {
+    let args =
+        ["--limit", "gcra 1/min burst 5", "--limit", "gcra 1/min per ip", "--store", "memory"];
+    let serving = Serving::start(&args);
+    let said = &serving.said;
+    assert!(said.contains("\"key\": \"user-42\", \"keys\": {\"ip\": \"42\"}"), "{said}");
+    assert!(said.contains("TG.CHECK default user-42 ip=42"), "{said}");
+    ask(&mut serving.resp(), "TG.CHECK default user-42 ip=42", "*5\r\n:1\r\n:1\r\n:0\r\n");
+}
+
 /// Without a policy of one's own there is one to begin with.
 #[test]
 fn it_starts_with_nothing_said() {
@@ -54,8 +66,13 @@ fn check(serving: &Serving, args: &[&str]) -> Output {
 fn a_running_server_can_be_asked() {
     let serving = Serving::start(&["--limit", "fixed-window 2/year", "--limit", "gcra 1/h per ip"]);
     let table = [
-        (&["default", "=a", "ip=1"][..], 2, "", "key"),
-        (&["default", "a"], 2, "", "no ip is given"),
+        (&["default", "a"][..], 2, "", "no ip is given"),
+        (&["default", "ip=1"], 2, "", "the nameless key"),
+        (&["default", "a", "b"], 2, "", "given twice"),
+        (&["default", "ip=1", "ip=2"], 2, "", "given twice"),
+        (&["default", "a=b", "--key", "x=y"], 2, "", "no ip is given"),
+        (&["default", "a", "ip=1"], 0, "allowed: 0 of 1 left (gcra 1/h per ip)", ""),
+        (&["default", "ip=2", "--key", "x=y"], 0, "allowed: 0 of 1 left", ""),
         (&["nope", "a"], 2, "", "unknown policy"),
     ];
     for (args, code, out, error) in table {
@@ -132,6 +149,7 @@ fn what_cannot_be_served_is_told() {
         (vec!["--store", "redis://127.0.0.1:1"], "the store cannot be reached"),
         (vec!["--store", "http://127.0.0.1"], "or memory:"),
         (vec!["--loops", "0"], "0"),
+        (vec!["--store", "redis://127.0.0.1:1", "--limit", "gcra 1/s"], "cannot be reached"),
     ];
     for (args, why) in table {
         let mut command = Command::new(cargo_bin!("tollgate"));

@@ -77,9 +77,9 @@ impl Share {
         if !is_short || !digits().all(|digit| digit.is_ascii_digit()) {
             return None;
         }
-        let tenths: u16 = if part.len() == 1 { 10 } else { 1 };
-        let part = part.parse::<u16>().ok()? * tenths;
-        let share = whole.parse::<u16>().ok()? * 100 + part;
+        let tenths = if part.len() == 1 { 10 } else { 1 };
+        let part = part.parse::<u32>().ok()? * tenths;
+        let share = u16::try_from(whole.parse::<u32>().ok()? * 100 + part).ok()?;
         (share <= WHOLE).then_some(Share(share))
     }
 }
@@ -133,8 +133,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_said_is_told() {
-        for text in ["", "ON", "101%", "100.01%", "-1%", "1.005%", "%", ".5%", "5.%", "1e1%", "25"]
-        {
+        for text in [
+            "", "ON", "101%", "656%", "999%", "100.01%", "-1%", "1.005%", "%", ".5%", "5.%",
+            "1e1%", "25",
+        ] {
             assert!(text.parse::<Enforce>().is_err(), "{text}");
         }
         let error = "shadw".parse::<Enforce>().unwrap_err().to_string();

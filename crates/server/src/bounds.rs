@@ -76,11 +76,21 @@ impl HttpBounds {
         }
     }
 
+    /// How many bytes a request has at most, with what stands between the pieces of a body that comes in
+    /// few of them.
+    pub(crate) fn request_bytes(&self) -> usize {
+        self.head_bytes.saturating_add(self.body_bytes).saturating_add(BETWEEN_PIECES)
+    }
+
     /// How many connections there may be.
     pub(crate) fn most(&self) -> Most {
         Most { all: self.connections, of_peer: self.peer_connections }
     }
 }
+
+/// How many bytes there may be between the pieces of a body, if its head and itself are as long as they may
+/// be.
+const BETWEEN_PIECES: usize = 4 * 1024;
 
 /// More header fields than this are never read.
 pub(crate) const MOST_HEADERS: usize = 128;

@@ -6,11 +6,12 @@ pub(crate) mod policies;
 pub(crate) mod regime;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
+use std::time::{Duration, Instant};
 use tollgate::{Clock, Fill, MemoryStore};
 use tollgate_core::{Act, Answered, Decision, Item, Op, Span, Store, StoreError, Time};
 
@@ -25,6 +26,9 @@ pub(crate) type Answer = Result<Decision, StoreError>;
 
 /// One is by far the most common number of operations that come together.
 pub(crate) type Answers = SmallVec<[Answer; 1]>;
+
+/// How often it is told at most that the store is gone or back.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 /// Where states are kept.
 pub(crate) struct Shelf {
@@ -69,6 +73,8 @@ pub(crate) struct Engine {
     shelf: Shelf,
     /// Whether the store could be reached when it was last asked.
     is_up: AtomicBool,
+    /// When that was last told.
+    told_at: Mutex<Option<Instant>>,
     policies: ArcSwap<Policies>,
     loops: usize,
     /// What became of operations that brought their limits along.
@@ -84,6 +90,7 @@ impl Engine {
         Engine {
             shelf,
             is_up: AtomicBool::new(true),
+            told_at: Mutex::default(),
             policies: ArcSwap::from_pointee(policies),
             loops,
             travelling: Counts::new(loops),
@@ -113,9 +120,8 @@ impl Engine {
     }
 
     /// Puts other policies in the place of all there are, at once.
-    pub(crate) fn set_policies(&self, policies: Vec<PolicyConfig>) {
-        let policies = Policies::new(policies, &self.policies.load(), self.loops);
-        self.policies.store(Arc::new(policies));
+    pub(crate) fn set_policies(&self, policies: &[PolicyConfig]) {
+        self.policies.rcu(|before| Policies::new(policies.iter().cloned(), before, self.loops));
     }
 
     /// Answers operations for one of the loops, in their order and in one call of the store.
@@ -164,9 +170,23 @@ impl Engine {
         let is_up = !out.iter().any(|said| said.as_ref().is_err_and(StoreError::is_unavailable));
         if self.is_up.load(Ordering::Relaxed) != is_up {
             self.is_up.store(is_up, Ordering::Relaxed);
-            report(is_up);
+            self.report(is_up);
         }
         out
+    }
+
+    /// Tells that the store is gone, or back; not too often where that changes all the time.
+    #[cold]
+    fn report(&self, is_up: bool) {
+        let mut told = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|told| told.elapsed() < BETWEEN_REPORTS) {
+            return;
+        }
+        *told = Some(Instant::now());
+        match is_up {
+            true => tracing::info!("the store answers again"),
+            false => tracing::error!("the store does not answer"),
+        }
     }
 
     /// Counts where candidates say otherwise.
@@ -215,14 +235,6 @@ impl Engine {
 
     fn counts<'c>(&'c self, ask: &'c Ask<'_>) -> &'c Counts {
         ask.regime().map_or(&self.travelling, |regime| regime.counts().as_ref())
-    }
-}
-
-#[cold]
-fn report(is_up: bool) {
-    match is_up {
-        true => tracing::info!("the store answers again"),
-        false => tracing::error!("the store does not answer"),
     }
 }
 

@@ -122,9 +122,7 @@ pub(crate) fn hear(
     for mut left in pieces {
         while !left.is_empty() {
             let (comes, later) = left.split_at(left.len().min(room - buffer.len()));
-            if comes.is_empty() {
-                return;
-            }
+            assert!(!comes.is_empty(), "nobody is waited for without room");
             buffer.extend_from_slice(comes);
             let Some(taken) = answer(&mut buffer) else { return };
             assert!(taken <= buffer.len(), "{taken} of {} bytes are taken", buffer.len());

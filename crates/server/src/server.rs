@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use tokio::runtime::{self, LocalOptions};
@@ -106,12 +106,14 @@ impl Builder {
             (self.resp, Protocol::Resp, resp_seats, resp.most()),
             (self.http, Protocol::Http, http_seats, http.most()),
         ];
+        let numbers = Arc::<AtomicU64>::default();
         for (address, protocol, seats, most) in listeners {
             let Some(address) = address else { continue };
             let listener = listen(address)?;
             server.note(protocol, &listener)?;
             let (doors, stopped) = (doors.clone(), stopped.clone());
-            let porter = Porter { seats, doors, protocol, most };
+            let numbers = Arc::clone(&numbers);
+            let porter = Porter { seats, doors, protocol, numbers, most };
             server.spawn("tollgate-accept", move || porter.accept(listener, stopped))?;
         }
         Ok(server)
@@ -149,8 +151,8 @@ impl Server {
     ///
     /// # Errors
     /// If a policy cannot be set; then nothing is changed.
-    pub fn set_policies(&self, policies: Vec<PolicyConfig>) -> io::Result<()> {
-        let set = refuse(&policies).map(|()| self.engine.set_policies(policies));
+    pub fn set_policies(&self, policies: &[PolicyConfig]) -> io::Result<()> {
+        let set = refuse(policies).map(|()| self.engine.set_policies(policies));
         self.count_reload(set.is_ok());
         set
     }

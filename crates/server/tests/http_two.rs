@@ -14,7 +14,7 @@ mod talk;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body, Bytes, Frame};
@@ -177,6 +177,20 @@ fn half_a_body_has_its_time() {
         let answer = ask(&mut sender, late).await;
         assert_eq!((answer.status, &answer.json()["status"]), (408, &json!(408)));
         assert_eq!(asked(&mut sender, "GET", "/healthz", "").await.status, 200);
+    });
+}
+
+/// Only silence has an end, however often someone asks.
+#[test]
+fn whoever_asks_is_not_silent() {
+    let mut bounds = HttpBounds::default();
+    bounds.idle = Duration::from_millis(50);
+    let server = server(bounds);
+    runtime().block_on(async {
+        let (begin, mut sender) = (Instant::now(), connect(&server).await);
+        while begin.elapsed() < Duration::from_millis(500) {
+            assert_eq!(asked(&mut sender, "GET", "/healthz", "").await.status, 200);
+        }
     });
 }
 

@@ -147,7 +147,6 @@ impl Asked {
         let options = [
             ("cost", self.cost.map(|cost| cost.to_string())),
             ("factor", self.factor.map(String::from)),
-            ("id", self.id().map(|id| escaped(&id))),
             ("peek", (self.act == Act::Peek).then(|| "1".into())),
         ];
         for (name, value) in options {
@@ -175,7 +174,9 @@ impl Asked {
         client: &mut Client,
         expected: &Result<Decision, Error>,
     ) -> Option<String> {
-        let by_proxy = self.proxy && matches!(self.act, Act::Check | Act::Peek);
+        // Proxies name no ids.
+        let is_look = matches!(self.act, Act::Check | Act::Peek);
+        let by_proxy = self.proxy && is_look && self.id.is_none();
         let answer = if by_proxy {
             client.get(&self.target())
         } else {

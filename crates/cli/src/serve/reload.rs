@@ -1,39 +1,55 @@
 //! The config is read anew when it changes, and when somebody asks for it.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use anyhow::ensure;
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
-use tollgate_server::{Config, Server};
+use tokio::time::{Instant, timeout};
+use tollgate_server::{Config, PolicyConfig, Server};
 
 use super::settings;
 use crate::args::Serve;
 
 /// How long nothing must have happened to a file before it is read: it may be half written.
 const SETTLED: Duration = Duration::from_millis(100);
+/// It is read after this in any case.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// What is known of the config that is in force.
 pub(super) struct Reloading {
     changes: Option<Changes>,
-    /// What was read last, whether it was right or not.
-    text: String,
-    config: Option<Config>,
+    /// What was read last, whether it was right or not; `None` if it could not be read.
+    text: Option<String>,
+    /// What the server was started with.
+    started: Config,
+    policies: Vec<PolicyConfig>,
 }
 
 /// Someone has written to where the config is.
-struct Changes {
+pub(super) struct Changes {
     _watcher: RecommendedWatcher,
     events: mpsc::UnboundedReceiver<()>,
 }
 
 impl Changes {
+    /// Watches from here on, if that can be: what is written while the server starts is seen as well.
+    pub(super) fn begin(args: &Serve) -> Option<Changes> {
+        let path = args.config.as_deref()?;
+        let told = |error: &notify::Error| {
+            tracing::warn!("{} cannot be watched; send SIGHUP: {error}", path.display());
+        };
+        Changes::of(path).inspect_err(told).ok()
+    }
+
     /// The folder is watched: many programs write a new file and put it in the place of the old one.
     fn of(path: &Path) -> notify::Result<Changes> {
         let (tell, events) = mpsc::unbounded_channel();
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<_>| {
-            if event.is_ok_and(|event: notify::Event| !event.kind.is_access()) {
+        let name = path.file_name().unwrap_or_default().to_owned();
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.is_ok_and(|event| is_about(&event, &name)) {
                 // If nobody listens any more, the server has stopped.
                 let _ = tell.send(());
             }
@@ -47,19 +63,26 @@ impl Changes {
         if self.events.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-        while tokio::time::timeout(SETTLED, self.events.recv()).await.is_ok_and(|e| e.is_some()) {}
+        let begin = Instant::now();
+        while begin.elapsed() < LONGEST_WAIT
+            && timeout(SETTLED, self.events.recv()).await.is_ok_and(|event| event.is_some())
+        {
+        }
     }
 }
 
+/// Whether a file of this name may be another now. Kubernetes puts a link called `..data` in the place
+/// of another, and the file is reached through it.
+fn is_about(event: &Event, name: &OsStr) -> bool {
+    let is_it = |known: &OsStr| known == name || known.as_encoded_bytes().starts_with(b"..");
+    !event.kind.is_access() && event.paths.iter().filter_map(|path| path.file_name()).any(is_it)
+}
+
 impl Reloading {
-    /// Watches from here on: what is written while the server starts is seen as well.
-    pub(super) fn begin(args: &Serve) -> anyhow::Result<Reloading> {
-        let watch = |path: &PathBuf| {
-            Changes::of(path).with_context(|| format!("cannot watch {}", path.display()))
-        };
-        let changes = args.config.as_ref().map(watch).transpose()?;
-        let text = args.config.as_deref().map(settings::read_text).transpose()?;
-        Ok(Reloading { changes, text: text.unwrap_or_default(), config: None })
+    pub(super) fn new(args: &Serve, changes: Option<Changes>, started: Config) -> Reloading {
+        let text = args.config.as_deref().and_then(|path| settings::read_text(path).ok());
+        let policies = started.policies.clone();
+        Reloading { changes, text, started, policies }
     }
 
     /// Waits until something may have changed.
@@ -72,8 +95,8 @@ impl Reloading {
 
     /// Reads the config anew, if it is another text than before.
     pub(super) fn reload_if_new(&mut self, args: &Serve, server: &Server) {
-        let text = args.config.as_deref().map(settings::read_text);
-        if !matches!(&text, Some(Ok(text)) if *text == self.text) {
+        let text = args.config.as_deref().and_then(|path| settings::read_text(path).ok());
+        if text != self.text {
             self.reload(args, server);
         }
     }
@@ -83,48 +106,50 @@ impl Reloading {
         let Some(path) = args.config.as_deref() else {
             return tracing::warn!("there is no config to be read anew: none was given");
         };
-        let before = self.config.take().or_else(|| settings::parse(args, &self.text).ok());
-        match self.read(args, path, server) {
-            Ok(config) => {
-                report(before.as_ref(), &config);
-                self.config = Some(config);
-            }
+        let text = settings::read_text(path);
+        self.text = text.as_ref().ok().cloned();
+        let config = text.and_then(|text| settings::parse(args, &text));
+        match config.and_then(|config| self.accept(config)) {
             Err(error) => {
                 server.count_reload(false);
                 tracing::error!("the config is not changed: {error:#}");
-                self.config = before;
             }
+            Ok(config) => match server.set_policies(&config.policies) {
+                Ok(()) => self.report(config),
+                Err(error) => tracing::error!("the config is not changed: {error}"),
+            },
         }
     }
 
-    fn read(&mut self, args: &Serve, path: &Path, server: &Server) -> anyhow::Result<Config> {
-        self.text = settings::read_text(path)?;
-        let config = settings::parse(args, &self.text)?;
-        server.set_policies(config.policies.clone())?;
+    /// A file that is empty for a moment is valid, and would let nobody be found.
+    fn accept(&self, config: Config) -> anyhow::Result<Config> {
+        let is_emptied = config.policies.is_empty() && !self.policies.is_empty();
+        ensure!(!is_emptied, "it has no policies any more; restart the server if that is meant");
         Ok(config)
     }
-}
 
-/// Says what is different now, and what only will be after a restart.
-fn report(before: Option<&Config>, now: &Config) {
-    let policies = now.policies.len();
-    tracing::info!(policies, "the config is read anew");
-    let Some(before) = before else { return };
-    for limit in afresh(before, now) {
-        tracing::warn!("{limit} is of another kind than before, and starts afresh");
-    }
-    let same_store = before.store == now.store;
-    if before.server != now.server || !same_store {
-        tracing::warn!("[server] and [store] have changed, which takes a restart");
+    /// Says what is different now, and what only will be after a restart.
+    fn report(&mut self, now: Config) {
+        tracing::info!(policies = now.policies.len(), "the config is read anew");
+        for limit in afresh(&self.policies, &now.policies) {
+            tracing::warn!("{limit} is of another kind than before, and starts afresh");
+        }
+        if self.started.server != now.server {
+            tracing::warn!("[server] is not what the server was started with: restart it");
+        }
+        if self.started.store != now.store {
+            tracing::warn!("[store] is not what the server was started with: restart it");
+        }
+        self.policies = now.policies;
     }
 }
 
 /// The limits that begin anew, because what was counted for another rule means nothing to them.
-fn afresh(before: &Config, now: &Config) -> Vec<String> {
+fn afresh(before: &[PolicyConfig], now: &[PolicyConfig]) -> Vec<String> {
     let mut found = Vec::new();
-    for policy in now.policies.iter().map(|config| &config.policy) {
-        let same = |config: &&tollgate_server::PolicyConfig| config.policy.name() == policy.name();
-        let Some(old) = before.policies.iter().find(same) else { continue };
+    for policy in now.iter().map(|config| &config.policy) {
+        let same = |config: &&PolicyConfig| config.policy.name() == policy.name();
+        let Some(old) = before.iter().find(same) else { continue };
         for (old, new) in old.policy.limits().iter().zip(policy.limits()) {
             if !new.continues(old) {
                 found.push(format!("policy {}: {new}", policy.name()));

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use tollgate_core::{Name, Policy};
-use tollgate_server::{Config, Mistake};
+use tollgate_redis::MOST_LIMITS;
+use tollgate_server::{Config, Mistake, PolicyConfig};
 
 use crate::args::Serve;
 use crate::file;
@@ -44,6 +45,11 @@ pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     config.server.loops = args.loops.or(config.server.loops);
     if let Some(url) = &args.store {
         config.store.url.clone_from(url);
+    }
+    let is_long = |config: &PolicyConfig| config.policy.limits().len() > MOST_LIMITS;
+    if let Some(long) = config.policies.iter().find(|one| config.store.is_far() && is_long(one)) {
+        let name = long.policy.name();
+        bail!("policy {name} has more than {MOST_LIMITS} limits, which is the most in Redis");
     }
     Ok(config)
 }

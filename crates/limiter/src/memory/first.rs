@@ -3,24 +3,27 @@
 use tollgate_core::{Decision, Op, StoreError, Time, decide};
 
 use super::MemoryStore;
-use super::check::plain_check;
+use super::check::{Record as _, plain_check};
 use super::recent::recall;
 use super::record::Word;
 use super::shard::Shard;
 
 impl MemoryStore {
-    /// A check of one limit of a key that is not there; `None` if it takes more.
+    /// A check of one limit of a key that has no state of one word: none at all, or one of three words;
+    /// `None` if it takes more.
     pub(super) fn answer_first(
         &self,
         op: &Op<'_>,
         now: Time,
     ) -> Option<Result<Decision, StoreError>> {
-        let (_, subject) = plain_check(op)?;
+        let (asked, subject) = plain_check(op)?;
         let salt = self.secret.salt(op.policy, subject);
         let (hash, _) = recall::<Word>(self.number, salt, subject.key.as_bytes());
         let lock = self.shard(self.place(hash))?;
         let mut shard = lock.lock();
-        let answer = self.put_first(&mut shard, hash.mark_at(0), op, now);
+        let mark = hash.mark_at(0);
+        let known = shard.row(mark).and_then(|row| row.check(&asked, &self.frame, now));
+        let answer = known.map(Ok).or_else(|| self.put_first(&mut shard, mark, op, now));
         if answer.is_none() {
             lock.unlock_unchanged(shard);
         }

@@ -99,10 +99,12 @@ impl<'a> Ask<'a> {
         if act.needs_id() && options.id.is_none() {
             return Err(format!("{act} needs an id"));
         }
-        let limits = match regime.scaled(&keys, options.factor).map_err(|e| e.to_string())? {
-            _ if regime.enforce() == Enforce::Off => Limits::Of(&[]),
-            None => Limits::Of(regime.policy().limits()),
-            Some(scaled) => Limits::Scaled(scaled),
+        let limits = match regime.enforce() {
+            Enforce::Off => Limits::Of(&[]),
+            _ => match regime.scaled(&keys, options.factor).map_err(|error| error.to_string())? {
+                None => Limits::Of(regime.policy().limits()),
+                Some(scaled) => Limits::Scaled(scaled),
+            },
         };
         require_keys(regime.policy().limits(), &keys).map_err(|missing| missing.to_string())?;
         let beside = regime.scaled_candidate(&keys, options.factor);
@@ -133,6 +135,17 @@ impl<'a> Ask<'a> {
 
     pub(crate) fn regime(&self) -> Option<&'a Regime> {
         self.regime
+    }
+
+    /// A limit that this operation was held to, as it is written in JSON.
+    pub(crate) fn line(&self, place: usize) -> Cow<'a, str> {
+        match (&self.limits, self.regime) {
+            (Limits::Of([_, ..]), Some(regime)) => Cow::Borrowed(regime.line(place)),
+            (limits, _) => match limits.as_slice().get(place) {
+                Some(limit) => serde_json::Value::from(limit.to_string()).to_string().into(),
+                None => Cow::Borrowed("null"),
+            },
+        }
     }
 
     /// The policy with the limits that this operation was held to.

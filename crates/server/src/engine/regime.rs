@@ -37,7 +37,8 @@ impl Regime {
         Regime {
             enforce,
             dialect: headers,
-            candidate: beside(&policy, candidate),
+            // Nothing is counted where it is off.
+            candidate: beside(&policy, candidate).filter(|_| enforce != Enforce::Off),
             overrides: by_subject(overrides),
             kinds: Kinds::of(policy.limits()),
             lines: policy.limits().iter().map(line).collect(),
@@ -115,14 +116,18 @@ impl Regime {
         if factor.is_none() && self.overrides.is_empty() {
             return Ok(None);
         }
-        let scale = |limit: &Limit| {
-            let own = match self.factor_of(limit, keys) {
-                Some(own) => limit.scaled(own)?,
-                None => limit.clone(),
-            };
-            factor.map_or(Ok(own.clone()), |factor| own.scaled(factor))
+        let own: Vec<_> = limits.iter().map(|limit| self.factor_of(limit, keys)).collect();
+        if factor.is_none() && own.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let scale = |(limit, own): (&Limit, Option<Decimal>)| {
+            let mut scaled = limit.clone();
+            for factor in own.into_iter().chain(factor) {
+                scaled = scaled.scaled(factor)?;
+            }
+            Ok(scaled)
         };
-        limits.iter().map(scale).collect::<Result<_, _>>().map(Some)
+        limits.iter().zip(own).map(scale).collect::<Result<_, _>>().map(Some)
     }
 
     /// What is said of whom this limit counts. Only their own limits are scaled: one that others share

@@ -79,7 +79,7 @@ impl Loop {
             },
             http: Room {
                 buffers: Pool::default(),
-                buffer_bytes: http.head_bytes.saturating_add(http.body_bytes),
+                buffer_bytes: http.request_bytes(),
                 unread_bytes: http.unread_bytes,
                 patience: http.patience,
                 idle: Some(http.idle),

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
@@ -63,6 +64,8 @@ pub(crate) struct Porter {
     pub(crate) seats: Arc<Seats>,
     pub(crate) doors: Vec<mpsc::UnboundedSender<Guest>>,
     pub(crate) protocol: Protocol,
+    /// The last number that was given to a connection, of whatever protocol.
+    pub(crate) numbers: Arc<AtomicU64>,
     /// How many there may be at once.
     pub(crate) most: Most,
 }
@@ -73,13 +76,13 @@ impl Porter {
             Ok(listener) => listener,
             Err(error) => return tracing::error!("nobody can be let in: {error}"),
         };
-        for number in 1_u64.. {
+        for turn in 0_usize.. {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 _ = stopped.wait_for(|stopped| *stopped) => return,
             };
             match accepted {
-                Ok((stream, peer)) => self.show_in(stream, peer.ip(), number),
+                Ok((stream, peer)) => self.show_in(stream, peer.ip(), turn),
                 // Only this one has changed its mind.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 // Others are served meanwhile, and leave what is missing.
@@ -91,7 +94,7 @@ impl Porter {
         }
     }
 
-    fn show_in(&self, stream: TcpStream, peer: IpAddr, number: u64) {
+    fn show_in(&self, stream: TcpStream, peer: IpAddr, turn: usize) {
         let Some(seat) = self.seats.take(peer, self.most) else {
             let _ = stream.try_write(self.protocol.sorry());
             return;
@@ -100,7 +103,8 @@ impl Porter {
         // A client whose machine has gone says nothing, and would keep its place for good.
         let _ =
             SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEP_ALIVE));
-        let door = usize::try_from(number).unwrap_or(0) % self.doors.len().max(1);
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let door = turn % self.doors.len().max(1);
         if let (Ok(stream), Some(door)) = (stream.into_std(), self.doors.get(door)) {
             // If the loop has ended, so has the server.
             let _ = door.send(Guest { stream, number, protocol: self.protocol, seat });

@@ -5,12 +5,17 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, timeout, timeout_at};
 
 use crate::host::event_loop::{Loop, Room, Visit};
+
+/// How long a client is waited for that was told to leave, and how much it may still send.
+const LINGERING: Duration = Duration::from_secs(1);
+const LINGERED_BYTES: u64 = 1024 * 1024;
 
 /// Which of the loop's rooms a connection is in.
 pub(crate) type RoomOf = fn(&Loop) -> &Room;
@@ -24,8 +29,10 @@ pub(crate) struct Wire {
     rest: Vec<u8>,
     /// When that end must have come.
     rest_by: Option<Instant>,
-    /// What is to be sent.
+    /// What is to be sent,
     pub(crate) out: Vec<u8>,
+    /// from here on.
+    sent: usize,
     /// Whether the connection is closed once all is sent.
     pub(crate) leaving: bool,
     idle: Option<Pin<Box<Sleep>>>,
@@ -56,6 +63,7 @@ impl Wire {
             rest: Vec::new(),
             rest_by: None,
             out: Vec::new(),
+            sent: 0,
             leaving: false,
             idle: None,
             quiet: false,
@@ -78,7 +86,7 @@ impl Wire {
                 }
                 _ => {}
             }
-            let (unsent, patience) = (self.out.len(), Instant::now() + self.room().patience);
+            let (unsent, patience) = (self.unsent(), Instant::now() + self.room().patience);
             let by = self.rest_by.map_or(patience, |by| by.min(patience));
             match timeout_at(by, poll_fn(|cx| self.poll(cx))).await {
                 Ok(event) => return event,
@@ -87,7 +95,7 @@ impl Wire {
                     (self.rest, self.rest_by) = (Vec::new(), None);
                     return Event::Late;
                 }
-                Err(_) if self.out.len() < unsent => {}
+                Err(_) if self.unsent() < unsent => {}
                 Err(_) => return Event::Gone,
             }
         }
@@ -115,7 +123,7 @@ impl Wire {
             Poll::Ready(Err(_)) => return Poll::Ready(Event::Gone),
             Poll::Pending if self.leaving => return Poll::Pending,
             // Answers that nobody reads must not pile up.
-            Poll::Pending if self.out.len() >= self.room().unread_bytes => return Poll::Pending,
+            Poll::Pending if self.unsent() >= self.room().unread_bytes => return Poll::Pending,
             _ => {}
         }
         let mut buffer = self.room().take_buffer(&self.rest);
@@ -168,23 +176,44 @@ impl Wire {
         false
     }
 
+    /// How many bytes are to be sent.
+    fn unsent(&self) -> usize {
+        self.out.len().saturating_sub(self.sent)
+    }
+
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut sent = 0;
-        while let Some(unsent @ [_, ..]) = self.out.get(sent..) {
+        while let Some(unsent @ [_, ..]) = self.out.get(self.sent..) {
             match Pin::new(&mut self.stream).poll_write(cx, unsent) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(more)) => sent += more,
+                Poll::Ready(Ok(more)) => self.sent += more,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
-                    self.out.drain(..sent);
+                    // Not each time: what is left is moved.
+                    if self.sent > self.room().unread_bytes {
+                        self.out.drain(..self.sent);
+                        self.sent = 0;
+                    }
                     return Poll::Pending;
                 }
             }
         }
+        self.sent = 0;
         if self.out.capacity() > 0 {
             self.home.give_back_answers(std::mem::take(&mut self.out));
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Waits a little for a client that may still be sending: closed at once, it would be told that the
+    /// connection is broken, and might not read why.
+    pub(crate) async fn linger(mut self) {
+        let reading = async {
+            self.stream.shutdown().await?;
+            let mut nowhere = tokio::io::sink();
+            tokio::io::copy(&mut (&mut self.stream).take(LINGERED_BYTES), &mut nowhere).await
+        };
+        // However it ends, it ends.
+        let _ = timeout(LINGERING, reading).await;
     }
 
     /// If there is too much to be sent, waits until it is.
@@ -192,14 +221,14 @@ impl Wire {
     /// # Errors
     /// If the client reads nothing of it for too long.
     pub(crate) async fn drain(&mut self) -> Result<(), Unread> {
-        if self.out.len() < self.room().unread_bytes {
+        if self.unsent() < self.room().unread_bytes {
             return Ok(());
         }
         loop {
-            let (unsent, patience) = (self.out.len(), self.room().patience);
+            let (unsent, patience) = (self.unsent(), self.room().patience);
             match timeout(patience, poll_fn(|cx| self.poll_send(cx))).await {
                 Ok(Ok(())) => return Ok(()),
-                Err(_) if self.out.len() < unsent => {}
+                Err(_) if self.unsent() < unsent => {}
                 Ok(Err(_)) | Err(_) => return Err(Unread),
             }
         }

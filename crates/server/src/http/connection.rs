@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     is_new: bool,
     /// Whether the client was told to send the rest of its request.
     is_told: bool,
+    /// Whether it was told why there is nothing more, and may still be sending.
+    is_refused: bool,
 }
 
 type Heads = SmallVec<[Head; 1]>;
@@ -30,7 +32,7 @@ type Heads = SmallVec<[Head; 1]>;
 impl Connection {
     pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
         let wire = Wire::new(stream, number, home, |home| &home.http);
-        Connection { wire, is_new: true, is_told: false }
+        Connection { wire, is_new: true, is_told: false, is_refused: false }
     }
 
     /// Answers until one side leaves.
@@ -42,7 +44,7 @@ impl Connection {
                     self.refuse(&Refusal::late(), false);
                     continue;
                 }
-                Event::Gone => return,
+                Event::Gone => break,
             };
             let capacity = buffer.len();
             let bytes = buffer.get_mut(..filled).unwrap_or_default();
@@ -63,6 +65,9 @@ impl Connection {
                 // Others have waited.
                 yield_now().await;
             }
+        }
+        if self.is_refused {
+            self.wire.linger().await;
         }
     }
 
@@ -103,13 +108,14 @@ impl Connection {
         let mut heads = Heads::new();
         loop {
             // Some send an empty line after a body.
-            while bytes.get(*start..).is_some_and(|rest| rest.starts_with(b"\r\n")) {
+            if bytes.get(*start..).is_some_and(|rest| rest.starts_with(b"\r\n")) {
                 *start += 2;
             }
             match find(bytes, *start, bounds) {
                 Ok(Step::Whole(head)) => {
                     *start = head.end;
-                    let is_last = !head.keeps_alive || heads.len() + 1 >= bounds.pipeline;
+                    let is_full = heads.len() + 1 >= bounds.pipeline;
+                    let is_last = !head.keeps_alive || is_full || head.is_look(bytes);
                     heads.push(head.clone());
                     if is_last {
                         return (heads, Ok(Step::Whole(head)));
@@ -126,7 +132,9 @@ impl Connection {
         let date = home.date();
         exchange(home, &requests, |place, response| {
             let Some(head) = heads.get(place) else { return };
-            let keeps_alive = head.keeps_alive && !home.is_stopping();
+            // Only after the last is there nothing more.
+            let is_over = home.is_stopping() && place + 1 == heads.len();
+            let keeps_alive = head.keeps_alive && !is_over;
             let connection = match keeps_alive {
                 false => Some("close"),
                 // Whoever is that old waits for the end unless it is told that there is none.
@@ -147,6 +155,7 @@ impl Connection {
         let manner = Manner { date: &date, without_body, connection: Some("close") };
         response.write_to(&mut self.wire.out, manner);
         self.wire.leaving = true;
+        self.is_refused = true;
     }
 }
 

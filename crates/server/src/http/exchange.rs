@@ -214,7 +214,7 @@ fn push(json: &mut String, ask: &Ask<'_>, decision: &Decision) {
         // A name has nothing that must be escaped.
         json.push_str(regime.name().as_str());
         json.push_str("\",\"bound_by\":");
-        json.push_str(if ask.len() == 0 { "null" } else { regime.line(decision.bound_by) });
+        json.push_str(&ask.line(decision.bound_by));
     }
     json.push('}');
 }

@@ -3,9 +3,10 @@
 use serde::de::IgnoredAny;
 
 use super::exchange::exchange;
-use super::head::{Step, find};
+use super::head::{Broken, Head, Step, TOO_LARGE, find};
 use super::refusal::Refusal;
 use super::response::{Manner, Response};
+use crate::bounds::HttpBounds;
 use crate::fuzzing::{at_once, hear};
 use crate::host::event_loop::Loop;
 use crate::metrics;
@@ -13,40 +14,62 @@ use crate::metrics;
 /// What comes of bytes: the answers, a status for each and what it says.
 pub(crate) fn answers(home: &Loop, pieces: [&[u8]; 2]) -> Vec<(u16, String)> {
     let bounds = &home.bounds().http;
-    let mut said = Vec::new();
-    hear(pieces, bounds.head_bytes + bounds.body_bytes, |bytes| answer(home, bytes, &mut said));
+    let (room, mut said) = (bounds.request_bytes(), Vec::new());
+    hear(pieces, room, |bytes| answer(home, bytes, room, &mut said));
     said
 }
 
 /// How many bytes were taken; `None` if the connection ends.
-fn answer(home: &Loop, bytes: &mut [u8], said: &mut Vec<(u16, String)>) -> Option<usize> {
-    let (mut heads, mut start) = (Vec::new(), 0);
-    let (taken, broken) = loop {
-        match find(bytes, start, &home.bounds().http) {
-            Ok(Step::Whole(head)) => {
-                assert!((start + 1..=bytes.len()).contains(&head.end));
-                start = head.end;
-                heads.push(head);
-                if heads.last().is_some_and(|head| !head.keeps_alive) {
-                    break (None, None);
-                }
-            }
-            Ok(Step::Part { .. }) => break (Some(start), None),
-            Err(broken) => break (None, Some(broken)),
-        }
-    };
+fn answer(
+    home: &Loop,
+    bytes: &mut [u8],
+    room: usize,
+    said: &mut Vec<(u16, String)>,
+) -> Option<usize> {
+    let (heads, end) = find_all(bytes, room, &home.bounds().http);
     let requests: Vec<_> = heads.iter().map(|head| head.request(bytes)).collect();
     let many = said.len() + requests.len();
     at_once(exchange(home, &requests, |_, response| said.push(told(response))));
     assert_eq!(said.len(), many, "every request is answered");
-    if let Some(broken) = broken {
+    end.unwrap_or_else(|broken| {
         let mut response = Response::default();
         Refusal::from(broken).write_to(&mut response);
         told(&response);
         // How much of it came decides which of several mistakes is seen first.
         said.push((0, String::new()));
+        None
+    })
+}
+
+/// The requests that have come whole, and where what has not come whole begins; nowhere, if nothing may
+/// follow.
+fn find_all(
+    bytes: &mut [u8],
+    room: usize,
+    bounds: &HttpBounds,
+) -> (Vec<Head>, Result<Option<usize>, Broken>) {
+    let (mut heads, mut start) = (Vec::new(), 0);
+    loop {
+        while bytes.get(start..).is_some_and(|rest| rest.starts_with(b"\r\n")) {
+            start += 2;
+        }
+        match find(bytes, start, bounds) {
+            Ok(Step::Whole(head)) => {
+                assert!((start + 1..=bytes.len()).contains(&head.end));
+                let is_last = !head.keeps_alive;
+                start = head.end;
+                heads.push(head);
+                if is_last {
+                    return (heads, Ok(None));
+                }
+            }
+            Ok(Step::Part { .. }) if start == 0 && bytes.len() == room => {
+                return (heads, Err(TOO_LARGE));
+            }
+            Ok(Step::Part { .. }) => return (heads, Ok(Some(start))),
+            Err(broken) => return (heads, Err(broken)),
+        }
     }
-    taken
 }
 
 /// An answer, seen by a client.

@@ -87,6 +87,14 @@ impl Head {
     }
 }
 
+impl Head {
+    /// Whether something is to be looked at, whose answer may be long: it is sent before more is read.
+    pub(super) fn is_look(&self, buffer: &[u8]) -> bool {
+        let is_check = || self.request(buffer).target.starts_with("/check");
+        matches!(self.method, Method::Get | Method::Head) && !is_check()
+    }
+}
+
 /// Finds the request that begins at `start`. The pieces of a body that came in pieces are put together
 /// in their place.
 ///

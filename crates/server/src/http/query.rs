@@ -9,6 +9,8 @@ use crate::error::told;
 
 /// The statuses that can be asked for where someone is denied: some proxies pass on only these.
 const DENY: [u16; 3] = [401, 403, 429];
+/// What ends what the proxy says.
+const END: &str = "end";
 /// More parameters than this are not looked at.
 const MOST_PARAMETERS: usize = 64;
 
@@ -22,15 +24,17 @@ pub(super) struct Question<'b> {
 
 /// Reads `policy=login&key=203.0.113.9&key.user=42&cost=1&factor=0.5&deny_status=403&peek=1`.
 ///
-/// Some proxies append what the client has asked for. So what is said first holds, and what is not
-/// known is passed over.
+/// Some proxies append what the client has asked for. So what is said first holds, what is not known is
+/// passed over, and nothing is heard after `end`. An id is not taken: whoever chose it could be
+/// answered for a minute as the first time.
 ///
 /// # Errors
 /// If a value makes no sense.
 pub(super) fn read(query: &str) -> Result<Question<'_>, Refusal> {
     let mut question = Question { act: Act::Check, wish: Wish::default(), deny: 429 };
     let mut heard: Vec<Bytes<'_>> = Vec::new();
-    for pair in query.split('&').take(MOST_PARAMETERS) {
+    let pairs = query.split('&').take_while(|pair| *pair != END);
+    for pair in pairs.take(MOST_PARAMETERS) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let name = decoded(name);
         if heard.contains(&name) {
@@ -48,7 +52,6 @@ impl<'b> Question<'b> {
         match name {
             b"policy" => wish.policy = Some(value),
             b"key" => wish.key = Some(value),
-            b"id" => wish.id = Some(value),
             b"cost" => {
                 let cost = number(name, &value)?;
                 let most = || format!("cost {cost}: expected at most {MAX_COST}");

@@ -12,6 +12,9 @@ use crate::error::told;
 /// What was sent, or what it was unescaped to.
 pub(super) type Bytes<'b> = Cow<'b, [u8]>;
 
+/// More subjects than any policy counts.
+const MOST_KEYS: usize = 64;
+
 /// One operation, in the caller's words.
 #[derive(Debug, Default)]
 pub(super) struct Wish<'b> {
@@ -48,6 +51,9 @@ impl Wish<'_> {
         let key = self.key.as_deref().map(fit).transpose()?;
         if let (Some(key), []) = (key, self.keys.as_slice()) {
             return Ok(Keys::One(key));
+        }
+        if self.keys.len() > MOST_KEYS {
+            return Err(format!("{} keys: expected at most {MOST_KEYS}", self.keys.len()));
         }
         let mut all: Named<'_> = key.into_iter().map(|key| ("", key)).collect();
         for (kind, key) in &self.keys {

@@ -26,7 +26,7 @@ const MALFORMED: [(&str, &str); 13] = [
         "{\"checks\":[{\"key\":\"a\"},{\"kye\":\"a\"}]}",
         "unknown field `kye`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 29",
     ),
-    // DEFECT: lists are taken for objects.
+    // Members have names, and no order.
     (
         "[[{\"key\":\"z\"}]]",
         "invalid type: sequence, expected an object such as {\"checks\": [{\"key\": \"a\"}]} at line 1 column 0",

@@ -80,7 +80,6 @@ const ENCODINGS: [&str; 9] = [
 ];
 
 /// The server must refuse these, says RFC 9112, 3.2.
-// DEFECT: they are taken.
 const NO_HOSTS: [&str; 4] = ["a b", "http://t/", "t/path", "t\u{e4}"];
 
 /// These are taken, odd as they are.
@@ -119,7 +118,6 @@ fn connections() -> Vec<Case> {
         closes(old("connection: close\r\n")),
         closes(old("connection: upgrade\r\n")),
         // Whoever is that old waits for the end unless it is told that there is none.
-        // DEFECT: nobody says `connection: keep-alive`.
         Case::stays(
             old("connection: keep-alive\r\n"),
             healthy().fields("cache-control: no-store\r\nconnection: keep-alive\r\n"),

@@ -65,7 +65,7 @@ const MALFORMED: &[(&str, &str)] = &[
 ];
 
 /// Sent to `/v1/check`: it is no object.
-// DEFECT: a list of all six is taken for an object, in the order of our own source.
+/// Not even a list of all six members in the order of our own source.
 const NO_OBJECTS: [(&str, &str, usize); 10] = [
     ("null", "null", 4),
     ("true", "boolean `true`", 4),

@@ -101,7 +101,8 @@ fn sizes() -> Vec<Case> {
         Case::broken(of_target(most + 64 * 1024), 431, too_long),
         Case::broken("G".repeat(most), 431, too_long),
         Case::broken(format!("GET /{}", "x".repeat(most)), 431, too_long),
-        Case::broken("\r\n".repeat(most / 2), 431, too_long),
+        Case::broken("\r\n".repeat(most), 431, too_long),
+        Case::broken("\n".repeat(most), 431, too_long),
         // What came before is answered, what comes after is not.
         Case::closes(
             [HEALTHZ, "GET\r\n\r\n", HEALTHZ].concat(),

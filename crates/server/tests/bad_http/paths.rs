@@ -44,7 +44,6 @@ const ACTS: [&str; 10] = [
 ];
 
 /// The other form of a target that every server must take, says RFC 9112, 3.2.2.
-// DEFECT: nobody takes it.
 const ABSOLUTE: [&str; 4] = [
     "http://t/healthz",
     "HTTP://t:8080/healthz",
@@ -76,7 +75,6 @@ fn heads() -> Vec<Case> {
         head("/check?key=k&peek=1", Reply::passes(fresh)),
         head("/check?key=", Reply::problem(422, "key is empty; expected 1 to 1024 bytes")),
         // An answer to a HEAD has no body, whatever it says (RFC 9110, 9.3.2).
-        // DEFECT: it has one where the connection is closed.
         Case::closes(
             "HEAD /healthz HTTP/1.1\r\nhost: t\r\ncontent-length: 65537\r\n\r\n",
             Reply::problem(413, "the body of the request is too large").closing_head(),

@@ -25,7 +25,7 @@ const UNFIT: [(&str, &str); 33] = [
     ("key=k&key.=k", "key '' is given twice, or has no name"),
     ("key=k&key.%ff=k", "the name of a key is no text"),
     ("key=k&key.ip=", "ip: key is empty; expected 1 to 1024 bytes"),
-    ("key=k&id=", "id is empty; expected 1 to 64 bytes"),
+    ("end&key=k", "a limit counts the nameless key, but none is given"),
     ("key=k&cost=", "cost '': "),
     ("key=k&cost", "cost '': "),
     ("key=k&cost=x", "cost 'x': "),
@@ -51,7 +51,7 @@ const UNFIT: [(&str, &str); 33] = [
 ];
 
 /// After `/check?peek=1&`: it means something, and the key is unused.
-const ODD: [&str; 18] = [
+const ODD: [&str; 20] = [
     "key=k",
     "&&key=k&&",
     "=&key=k&=x",
@@ -70,6 +70,10 @@ const ODD: [&str; 18] = [
     "key=k&key=&cost=1&cost=x",
     "key=k&policy=default&policy=nope",
     "key=k&peek=0&deny_status=401",
+    // Whoever could choose an id could be answered as the first time, again and again.
+    "key=k&id=",
+    // What clients have said comes after it.
+    "key=k&end&cost=x&deny_status=1&policy=nope&key.=&peek=0",
 ];
 
 /// Names of policies as they are written, and as they are told.

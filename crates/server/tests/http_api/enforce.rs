@@ -73,7 +73,6 @@ fn off_counts_nothing() {
     assert_eq!((proxy.status, proxy.field("ratelimit")), (200, None));
     assert_eq!(samples(&mut talk.client)["tollgate_keys"], 0.0);
     // Nothing is bounded, so nothing is said to be.
-    // DEFECT: the limits are still told, though they are switched off.
     assert_eq!(proxy.field("ratelimit-policy"), None);
     // Who is asked for must be known all the same, lest it fail when it is switched on.
     assert_eq!(talk.client.post("/v1/check", "{\"policy\":\"p\"}").status, 422);
@@ -112,7 +111,6 @@ fn a_share_holds_for_the_same_subjects() {
     let limits = "limits = [\"gcra 1/s burst 1 per ip\", \"gcra 1/s burst 1 per user\"]";
     let talk = &mut Talk::of(&format!("[policy.p]\n{limits}\nenforce = \"25%\""));
     let mut ask = |query: &str| talk.client.get(&format!("/check?policy=p&cost=2&{query}")).status;
-    // DEFECT: keys are joined in the order of the request, and those that no limit counts as well.
     let mut wrong = Vec::new();
     for number in 0..100 {
         let (ip, user) = (format!("key.ip=ip-{number}"), format!("key.user=user-{number}"));

@@ -84,7 +84,6 @@ fn asking_whether_it_is_ready_is_no_decision() {
     client.get("/readyz");
     let counted = samples(client);
     let failed = counted.iter().filter(|(name, _)| name.contains("outcome=\"failed\""));
-    // DEFECT: it is counted as a failed operation of a limit that came with it.
     assert_eq!(failed.map(|(_, count)| count).sum::<f64>(), 0.0, "{counted:#?}");
 }
 

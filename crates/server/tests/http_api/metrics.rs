@@ -109,7 +109,6 @@ fn a_mistake_of_the_caller_is_no_failure() {
     let answer = talk.client.post("/v1/charge", "{\"key\":\"a\",\"cost\":4294967295}");
     assert_eq!(answer.status, 422);
     let after = samples(&mut talk.client);
-    // DEFECT: it is counted as if the store had failed, and though a charge is no decision.
     assert_eq!(after[&decisions("default", "failed")], 0.0);
 }
 

@@ -26,9 +26,12 @@ fn told(answer: &Answer) -> Vec<(&str, &str)> {
     fields.filter(|(name, _)| !common.contains(name)).collect()
 }
 
+/// Fields with their values.
+type Fields = &'static [(&'static str, &'static str)];
+
 /// What each dialect says of one who may pass with one left, and of one who may not, a minute and a
 /// half after the epoch.
-const TOLD: [(&str, &[(&str, &str)], &[(&str, &str)]); 8] = [
+const TOLD: [(&str, Fields, Fields); 8] = [
     (
         "ietf",
         &[
@@ -185,7 +188,6 @@ fn unauthorized_is_called_so() {
     client
         .send("GET /check?key=a&deny_status=401 HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
     let came = String::from_utf8(undated(&client.until(|_| false).unwrap())).unwrap();
-    // DEFECT: the reason is missing.
     assert!(came.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{came}");
 }
 
@@ -243,7 +245,6 @@ fn subjects_have_their_own_parameters() {
 #[test]
 fn whoever_is_held_to_more_is_told_the_limits_they_have() {
     let talk = &mut Talk::of("[policy.default]\nlimits = [\"fixed-window 10/min\"]");
-    // DEFECT: `ratelimit` says that 19 are left of a `ratelimit-policy` of 10.
     let answer = talk.client.get("/check?key=a&factor=0.5");
     assert_eq!(answer.field("ratelimit"), Some("\"default\";r=19;t=60"));
     assert_eq!(answer.field("ratelimit-policy"), Some("\"default\";q=20;w=60"));

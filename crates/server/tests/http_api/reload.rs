@@ -19,12 +19,12 @@ fn what_was_used_stays_used() {
     for _ in 0..4 {
         talk.check("p", "a");
     }
-    talk.server.set_policies(policies(&limits("fixed-window 6/h"))).unwrap();
+    talk.server.set_policies(&policies(&limits("fixed-window 6/h"))).unwrap();
     assert_eq!(talk.check("p", "a"), (true, Some(6), Some(1)));
-    talk.server.set_policies(policies(&limits("fixed-window 20/h"))).unwrap();
+    talk.server.set_policies(&policies(&limits("fixed-window 20/h"))).unwrap();
     assert_eq!(talk.check("p", "a"), (true, Some(20), Some(14)));
     // One of another kind begins anew, and does not disturb what was there.
-    talk.server.set_policies(policies(&limits("gcra 1/s burst 3"))).unwrap();
+    talk.server.set_policies(&policies(&limits("gcra 1/s burst 3"))).unwrap();
     assert_eq!(talk.check("p", "a"), (true, Some(3), Some(2)));
     assert_eq!(samples(&mut talk.client)[&decisions("p", "allowed")], 7.0);
 }
@@ -33,12 +33,12 @@ fn what_was_used_stays_used() {
 fn policies_come_and_go() {
     let mut talk = Talk::of(&limits("fixed-window 2/h"));
     assert_eq!(talk.check("p", "a"), (true, Some(2), Some(1)));
-    talk.server.set_policies(policies("[policy.q]\nlimits = [\"fixed-window 3/h\"]")).unwrap();
+    talk.server.set_policies(&policies("[policy.q]\nlimits = [\"fixed-window 3/h\"]")).unwrap();
     let answer = talk.client.post("/v1/check", "{\"policy\":\"p\",\"key\":\"a\"}");
     assert_eq!(answer.status, 404);
     assert_eq!(answer.json()["detail"], "unknown policy 'p': expected one of q");
     assert_eq!(talk.check("q", "a"), (true, Some(3), Some(2)));
-    talk.server.set_policies(policies(&limits("fixed-window 2/h"))).unwrap();
+    talk.server.set_policies(&policies(&limits("fixed-window 2/h"))).unwrap();
     assert_eq!(talk.check("p", "a"), (true, Some(2), Some(0)));
 }
 
@@ -47,7 +47,7 @@ fn how_it_is_enforced_changes_at_once() {
     let mut talk = Talk::of(&limits("fixed-window 1/h"));
     let told = |talk: &mut Talk, enforce: &str| {
         let toml = format!("{}\nenforce = \"{enforce}\"", limits("fixed-window 1/h"));
-        talk.server.set_policies(policies(&toml)).unwrap();
+        talk.server.set_policies(&policies(&toml)).unwrap();
         talk.check("p", "a").0
     };
     assert!(talk.check("p", "a").0);
@@ -63,9 +63,9 @@ fn what_is_refused_changes_nothing() {
     let mut talk = Talk::of(&limits("fixed-window 2/h"));
     let mut bad = policies(&limits("fixed-window 9/h per ip"));
     bad[0].candidate = policies(&limits("fixed-window 9/h"))[0].policy.limits().to_vec();
-    assert!(talk.server.set_policies(bad).is_err());
+    assert!(talk.server.set_policies(&bad).is_err());
     assert_eq!(talk.check("p", "a"), (true, Some(2), Some(1)));
-    talk.server.set_policies(policies(&limits("fixed-window 2/h"))).unwrap();
+    talk.server.set_policies(&policies(&limits("fixed-window 2/h"))).unwrap();
     let samples = samples(&mut talk.client);
     let reloads =
         |outcome: &str| samples[&format!("tollgate_reloads_total{{outcome=\"{outcome}\"}}")];
@@ -90,7 +90,7 @@ fn nothing_is_answered_by_some_of_both() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for turn in 0..2_000_u64 {
-                talk.server.set_policies(policies(&toml(1_000_000 + turn % 2))).unwrap();
+                talk.server.set_policies(&policies(&toml(1_000_000 + turn % 2))).unwrap();
             }
             done.store(true, Ordering::Relaxed);
         });

@@ -98,7 +98,6 @@ fn an_empty_line_begins_nothing() {
     client.send(format!("{HEALTHZ}\r\n"));
     assert_eq!(client.answer().status, 200);
     sleep(Duration::from_millis(500));
-    // DEFECT: it is taken for the start of a request whose end is late.
     client.is_healthy();
 }
 
@@ -119,7 +118,6 @@ fn whoever_waits_to_go_on_is_told_once() {
         client.send(piece);
         bell.is_healthy();
     }
-    // DEFECT: it is told again with every piece.
     let healthy = HEALTHY.replace("no-store\r\n", "no-store\r\nconnection: close\r\n");
     assert_eq!(rest(&mut client), healthy);
 }
@@ -134,7 +132,6 @@ fn an_old_client_is_not_told_to_go_on() {
     client.send("GET /healthz HTTP/1.0\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n");
     bell.is_healthy();
     client.send("abc");
-    // DEFECT: it is.
     let healthy = HEALTHY.replace("no-store\r\n", "no-store\r\nconnection: close\r\n");
     assert_eq!(rest(&mut client), healthy);
 }
@@ -146,7 +143,6 @@ fn whoever_begins_with_http_two_has_no_more_time() {
     let mut client = Client::http(&server);
     client.stream().set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-    // DEFECT: it is never closed.
     client.until(|_| false).expect("it is closed");
 }
 
@@ -158,6 +154,5 @@ fn silence_on_http_two_has_its_time() {
     client.stream().set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     // No settings, and theirs are understood.
     client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0");
-    // DEFECT: it is never closed, as long as pings are answered; the first comes after 20 s.
     client.until(|_| false).expect("it is closed");
 }
