@@ -75,10 +75,12 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Those that are counted in one, always in the same order, for choosing among clients.
+    /// Those that are counted in one, for choosing among clients: in the order of their names, however
+    /// the limits and the request have them.
     fn together(&self, kinds: &Kinds) -> Vec<u8> {
-        let named = kinds.named.iter().map(|kind| Some(kind.as_str()));
-        let counted = named.chain(kinds.nameless.then_some(None));
+        let mut named: Vec<_> = kinds.named.iter().map(|kind| Some(kind.as_str())).collect();
+        named.sort_unstable();
+        let counted = named.into_iter().chain(kinds.nameless.then_some(None));
         let keys: Vec<&[u8]> =
             counted.filter_map(|kind| self.of(kind)).map(Key::as_bytes).collect();
         keys.join(&0)

@@ -44,14 +44,20 @@ pub(crate) struct Room {
     pub(crate) idle: Option<Duration>,
 }
 
+/// How much is read at once. Nobody gets more before they have sent as much.
+const USUAL_BYTES: usize = 64 * 1024;
 /// Room for more answers than this is not kept.
 const MOST_KEPT_BYTES: usize = 256 * 1024;
 
 impl Room {
-    /// A buffer that begins with this.
+    /// A buffer that begins with this. It is larger than usual only for what has filled the usual one.
     pub(crate) fn take_buffer(&self, start: &[u8]) -> Box<[u8]> {
-        let free = self.buffers.take();
-        let mut buffer = free.unwrap_or_else(|| vec![0; self.buffer_bytes].into_boxed_slice());
+        let usual = self.buffer_bytes.min(USUAL_BYTES);
+        let (free, bytes) = match start.len() < usual {
+            true => (self.buffers.take(), usual),
+            false => (None, self.buffer_bytes),
+        };
+        let mut buffer = free.unwrap_or_else(|| vec![0; bytes].into_boxed_slice());
         if let Some(place) = buffer.get_mut(..start.len()) {
             place.copy_from_slice(start);
         }
@@ -59,7 +65,9 @@ impl Room {
     }
 
     pub(crate) fn give_back(&self, buffer: Box<[u8]>) {
-        self.buffers.give_back(buffer);
+        if buffer.len() <= USUAL_BYTES {
+            self.buffers.give_back(buffer);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::head::{Broken, Head, Step, TOO_LARGE, find};
 use super::refusal::Refusal;
 use super::response::{Manner, Response};
 use super::{Method, two};
+use crate::bounds::HttpBounds;
 use crate::host::event_loop::Loop;
 use crate::host::wire::{Event, Unread, Wire};
 
@@ -27,7 +28,7 @@ pub(crate) struct Connection {
     is_refused: bool,
 }
 
-type Heads = SmallVec<[Head; 1]>;
+pub(super) type Heads = SmallVec<[Head; 1]>;
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
@@ -59,7 +60,7 @@ impl Connection {
             }
             self.is_new = false;
             let is_full = filled == capacity;
-            let Ok(taken) = self.answer(bytes, is_full).await else { return };
+            let Ok(taken) = self.answer(bytes).await else { return };
             self.wire.keep(buffer, taken, filled);
             if is_full {
                 // Others have waited.
@@ -72,18 +73,20 @@ impl Connection {
     }
 
     /// Answers all requests that have arrived whole, and says how many bytes they took.
-    async fn answer(&mut self, bytes: &mut [u8], is_full: bool) -> Result<usize, Unread> {
+    async fn answer(&mut self, bytes: &mut [u8]) -> Result<usize, Unread> {
+        let most = self.wire.home.bounds().http.request_bytes();
         let mut start = 0;
         loop {
-            let (heads, end) = self.find(bytes, &mut start);
+            let (heads, end) = find_all(bytes, &mut start, &self.wire.home.bounds().http);
             self.is_told &= heads.is_empty();
             self.answer_all(&heads, bytes).await;
             self.wire.drain().await?;
             match end {
                 _ if self.wire.leaving => return Ok(start),
-                Ok(Step::Part { .. }) if start == 0 && is_full => {
+                Ok(Step::Part { .. }) if bytes.len() - start >= most => {
                     // There is no room for the rest of it.
-                    self.refuse(&Refusal::from(TOO_LARGE), is_head(bytes));
+                    let rest = bytes.get(start..).unwrap_or_default();
+                    self.refuse(&Refusal::from(TOO_LARGE), is_head(rest));
                     return Ok(start);
                 }
                 Ok(Step::Part { expects }) => {
@@ -98,30 +101,6 @@ impl Connection {
                     self.refuse(&Refusal::from(broken), is_head(rest));
                     return Ok(start);
                 }
-            }
-        }
-    }
-
-    /// The requests from here on, as many as are answered at once, and what came after the last.
-    fn find(&self, bytes: &mut [u8], start: &mut usize) -> (Heads, Result<Step, Broken>) {
-        let bounds = &self.wire.home.bounds().http;
-        let mut heads = Heads::new();
-        loop {
-            // Some send an empty line after a body.
-            if bytes.get(*start..).is_some_and(|rest| rest.starts_with(b"\r\n")) {
-                *start += 2;
-            }
-            match find(bytes, *start, bounds) {
-                Ok(Step::Whole(head)) => {
-                    *start = head.end;
-                    let is_full = heads.len() + 1 >= bounds.pipeline;
-                    let is_last = !head.keeps_alive || is_full || head.is_look(bytes);
-                    heads.push(head.clone());
-                    if is_last {
-                        return (heads, Ok(Step::Whole(head)));
-                    }
-                }
-                end => return (heads, end),
             }
         }
     }
@@ -156,6 +135,33 @@ impl Connection {
         response.write_to(&mut self.wire.out, manner);
         self.wire.leaving = true;
         self.is_refused = true;
+    }
+}
+
+/// The requests from here on, as many as are answered at once, and what came after the last.
+pub(super) fn find_all(
+    bytes: &mut [u8],
+    start: &mut usize,
+    bounds: &HttpBounds,
+) -> (Heads, Result<Step, Broken>) {
+    let mut heads = Heads::new();
+    loop {
+        // Some send an empty line after a body.
+        if bytes.get(*start..).is_some_and(|rest| rest.starts_with(b"\r\n")) {
+            *start += 2;
+        }
+        match find(bytes, *start, bounds) {
+            Ok(Step::Whole(head)) => {
+                *start = head.end;
+                let is_full = heads.len() + 1 >= bounds.pipeline;
+                let is_last = !head.keeps_alive || is_full || head.is_look(bytes);
+                heads.push(head.clone());
+                if is_last {
+                    return (heads, Ok(Step::Whole(head)));
+                }
+            }
+            end => return (heads, end),
+        }
     }
 }
 
