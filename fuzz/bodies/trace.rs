@@ -26,9 +26,12 @@ pub(crate) fn check(bytes: &[u8]) {
         Simulator::in_store(limits.clone(), Box::new(move |op, at| memory.answer(op, Some(at)))),
         Simulator::in_store(limits, Box::new(move |op, at| plain.answer(op, at))),
     ];
-    for line in &lines {
-        let [answer, plain] = simulators.each_mut().map(|simulator| answer(simulator, line));
+    for step in lines.iter().filter_map(|line| Step::parse(line).ok()) {
+        let [answer, plain] = simulators.each_mut().map(|simulator| answer(simulator, &step));
         assert_eq!(answer, plain, "the plainest store says otherwise");
+        if let Ok(json) = answer {
+            assert!(serde_json::from_str::<Value>(&json).is_ok(), "{json}");
+        }
     }
 }
 
@@ -47,10 +50,8 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     all
 }
 
-/// What is said to a step: an answer, or what is wrong with it.
-fn answer(simulator: &mut Simulator, line: &str) -> Result<Value, String> {
-    let step = Step::parse(line).map_err(|error| error.to_string())?;
-    let answer = simulator.answer(&step).map_err(|error| error.to_string())?;
-    let json = answer.to_json();
-    Ok(serde_json::from_str(&json).expect(&json))
+/// What is said to a step, in JSON, or what is wrong with it.
+fn answer(simulator: &mut Simulator, step: &Step<'_>) -> Result<String, String> {
+    let answer = simulator.answer(step).map_err(|error| error.to_string())?;
+    Ok(answer.to_json())
 }

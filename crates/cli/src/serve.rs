@@ -28,14 +28,14 @@ pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     let _sending = log::begin(args.log, args.log_level)?;
     descriptors::take_all();
     let changes = Changes::begin(args);
-    let config = settings::read(args)?;
+    let (config, text) = settings::read(args)?;
     refuse_strangers(args, &config)?;
     // Whoever asks us to stop while we start is heard as well.
     let waiting = runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = waiting.block_on(async { Signals::listen() })?;
     let server = start(&config)?;
     announce(&server, &config);
-    let mut reloading = Reloading::new(args, changes, config);
+    let mut reloading = Reloading::new(changes, (config, text));
     waiting.block_on(async {
         loop {
             tokio::select! {

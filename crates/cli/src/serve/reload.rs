@@ -79,10 +79,11 @@ fn is_about(event: &Event, name: &OsStr) -> bool {
 }
 
 impl Reloading {
-    pub(super) fn new(args: &Serve, changes: Option<Changes>, started: Config) -> Reloading {
-        let text = args.config.as_deref().and_then(|path| settings::read_text(path).ok());
+    /// For a server that was started with a config, and the text it was read from: what was written
+    /// since is new.
+    pub(super) fn new(changes: Option<Changes>, (started, text): (Config, String)) -> Reloading {
         let policies = started.policies.clone();
-        Reloading { changes, text, started, policies }
+        Reloading { changes, text: Some(text), started, policies }
     }
 
     /// Waits until something may have changed.

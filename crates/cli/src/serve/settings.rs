@@ -14,10 +14,10 @@ use crate::file;
 /// The limit of the policy `default` where nothing is said at all: something to be tried.
 const TO_BEGIN_WITH: &str = "gcra 10/s burst 20";
 
-/// The config of a server that is started like this.
-pub(super) fn read(args: &Serve) -> anyhow::Result<Config> {
+/// The config of a server that is started like this, and the text it was read from.
+pub(super) fn read(args: &Serve) -> anyhow::Result<(Config, String)> {
     let text = args.config.as_deref().map(read_text).transpose()?.unwrap_or_default();
-    parse(args, &text)
+    Ok((parse(args, &text)?, text))
 }
 
 /// The text of a config file.
