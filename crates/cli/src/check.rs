@@ -49,18 +49,13 @@ fn ask(url: &str, question: &Value) -> anyhow::Result<(StatusCode, String)> {
 /// `ip=203.0.113.9` says whose key it is; any other is the nameless one.
 fn question(args: &Check) -> anyhow::Result<Value> {
     let mut question = json!({ "policy": args.policy, "cost": args.cost });
+    let (named_keys, bare): (Vec<_>, Vec<_>) = args.keys.iter().partition(|key| key.contains('='));
     let mut named = Map::new();
-    for key in &args.keys {
-        let before = match key.split_once('=') {
-            Some((kind, key)) => named.insert(kind.to_owned(), Value::from(key)),
-            None => question["key"].as_str().map(Value::from),
-        };
-        ensure!(before.is_none(), "{key}: this kind of key is given twice");
-        if !key.contains('=') {
-            question["key"] = Value::from(key.as_str());
-        }
+    for (kind, key) in named_keys.into_iter().filter_map(|key| key.split_once('=')) {
+        let before = named.insert(kind.to_owned(), Value::from(key));
+        ensure!(before.is_none(), "{kind}={key}: this kind of key is given twice");
     }
-    if let Some(key) = &args.key {
+    for key in bare.into_iter().chain(&args.key) {
         ensure!(question["key"].is_null(), "{key}: this kind of key is given twice");
         question["key"] = Value::from(key.as_str());
     }

@@ -212,19 +212,19 @@ impl Engine {
     /// What the limits said becomes what is answered, and is counted.
     #[inline]
     fn settle(&self, place: usize, ask: &Ask<'_>, answer: &mut Answer) {
-        if !is_decision(ask) {
-            return spare(ask, answer);
-        }
         let outcome = match answer {
             // That is the caller's mistake.
             Err(error) if error.is_overdrawn() || error.is_malformed() => return,
             Err(_) => Outcome::Failed,
             Ok(decision) if decision.allowed => Outcome::Allowed,
             Ok(_) if ask.is_enforced() => Outcome::Denied,
-            Ok(_) => Outcome::Spared,
+            Ok(decision) => {
+                let_pass(decision);
+                Outcome::Spared
+            }
         };
-        if outcome == Outcome::Spared {
-            spare(ask, answer);
+        if !is_decision(ask) {
+            return;
         }
         let times = self.counts(ask).add(place, outcome);
         // The first, the second, the fourth: a flood of denials is no flood of lines.
@@ -251,12 +251,7 @@ fn log_denial(ask: &Ask<'_>, times: u64) {
 
 /// Whoever is not to be turned away may pass, and has nothing to wait for.
 #[cold]
-fn spare(ask: &Ask<'_>, answer: &mut Answer) {
-    if let Ok(decision) = answer
-        && !decision.allowed
-        && !ask.is_enforced()
-    {
-        decision.allowed = true;
-        decision.retry_after = Some(Span::ZERO);
-    }
+fn let_pass(decision: &mut Decision) {
+    decision.allowed = true;
+    decision.retry_after = Some(Span::ZERO);
 }

@@ -16,6 +16,9 @@ mod routes;
 mod two;
 mod wish;
 
+/// What is said of a body that is JSON.
+const JSON: &str = "application/json";
+
 /// A request that has arrived whole, by whatever version of the protocol.
 #[derive(Debug, Clone, Copy)]
 struct Request<'b> {
@@ -53,5 +56,5 @@ impl Method {
 /// Whether a content type is that of JSON, whatever its parameters.
 fn is_json(content_type: &[u8]) -> bool {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
-    essence.trim_ascii().eq_ignore_ascii_case(b"application/json")
+    essence.trim_ascii().eq_ignore_ascii_case(JSON.as_bytes())
 }

@@ -5,12 +5,11 @@
 #[allow(dead_code, reason = "other tests need the rest of it")]
 mod talk;
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Instant;
 
-use talk::{Client, command, policy};
+use talk::{Client, affordable, command, policy};
 use tollgate_server::{RespBounds, Server};
 
 /// Half of a command, and what is missing.
@@ -22,14 +21,6 @@ const HALVES: [(&str, &str); 6] = [
     ("PIN", "G\r\n"),
     ("*1\r\n$", "4\r\nPING\r\n"),
 ];
-
-/// As many as this process may have, with one end for the server and one for the client.
-fn affordable(clients: usize) -> usize {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find(|line| line.starts_with("Max open files"));
-    let files = line.and_then(|line| line.split_ascii_whitespace().nth(3)?.parse().ok());
-    clients.min(files.unwrap_or(1_024_usize).saturating_sub(200) / 2)
-}
 
 #[test]
 fn thousands_who_stall_hold_up_nobody() {

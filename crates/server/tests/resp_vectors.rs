@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
-use talk::{Client, array, command, policy, server_on};
-use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Request, Span, Time};
+use talk::{Client, array, command, done, policy, server_on};
+use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Span, Time};
 use tollgate_core::Act;
 
 const CL_THROTTLE: &str = include_str!("../../core/src/contract/vectors/cl_throttle.json");
@@ -133,21 +133,6 @@ impl Asked {
             request = request.id(id);
         }
         done(&request, self.act)
-    }
-}
-
-fn done(request: &Request<'_>, act: Act) -> Result<Decision, Error> {
-    match act {
-        Act::Check => request.check(),
-        Act::Peek => request.peek(),
-        Act::Refund => request.refund(),
-        Act::Charge => request.charge(),
-        Act::Reset => request.reset(),
-        Act::Reserve => request.reserve(),
-        Act::Settle => request.settle(),
-        Act::Release => request.release(),
-        Act::Renew => request.renew(),
-        other => panic!("{other}"),
     }
 }
 

@@ -14,8 +14,8 @@ use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
 use talk::http::{Answer, server_on};
-use talk::{Client, array, policy};
-use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Request, Span, Time};
+use talk::{Client, array, done, policy};
+use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Span, Time};
 use tollgate_core::Act;
 use tollgate_server::Builder;
 
@@ -207,21 +207,6 @@ impl Asked {
             Ok(decision) => reply == in_resp(numbers(decision)),
         };
         (!is_same).then_some(reply)
-    }
-}
-
-fn done(request: &Request<'_>, act: Act) -> Result<Decision, Error> {
-    match act {
-        Act::Check => request.check(),
-        Act::Peek => request.peek(),
-        Act::Refund => request.refund(),
-        Act::Charge => request.charge(),
-        Act::Reset => request.reset(),
-        Act::Reserve => request.reserve(),
-        Act::Settle => request.settle(),
-        Act::Release => request.release(),
-        Act::Renew => request.renew(),
-        other => panic!("{other}"),
     }
 }
 

@@ -155,10 +155,11 @@ pub(super) fn find_all(
                 *start = head.end;
                 let is_full = heads.len() + 1 >= bounds.pipeline;
                 let is_last = !head.keeps_alive || is_full || head.is_look(bytes);
-                heads.push(head.clone());
                 if is_last {
+                    heads.push(head.clone());
                     return (heads, Ok(Step::Whole(head)));
                 }
+                heads.push(head);
             }
             end => return (heads, end),
         }

@@ -12,14 +12,12 @@ use super::refusal::Refusal;
 use super::response::Response;
 use super::routes::{self, Page, Route};
 use super::wish::Wish;
-use super::{Request, body};
+use super::{JSON, Request, body};
 use crate::engine::ask::Ask;
 use crate::engine::policies::Policies;
 use crate::engine::{Answer, Engine};
 use crate::host::event_loop::Loop;
 use crate::trace;
-
-const JSON: &str = "application/json";
 
 /// A request that was understood, and how it will be answered.
 struct Want<'b> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde::Serialize;
 use tollgate_core::{Act, Key, Limit, Name};
 
+use super::JSON;
 use super::openapi::OPENAPI;
 use super::refusal::Refusal;
 use super::response::Response;
@@ -18,7 +19,6 @@ use crate::host::event_loop::Loop;
 use crate::metrics::{self, Page as Metrics};
 
 const TEXT: &str = "text/plain; charset=utf-8";
-const JSON: &str = "application/json";
 
 /// Under this nothing is ever counted; the store is only asked whether it answers.
 static NOBODY: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());

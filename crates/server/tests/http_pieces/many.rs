@@ -1,6 +1,5 @@
 //! Many clients at once: some stall, some are too many.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
@@ -10,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 use tollgate_server::HttpBounds;
 
 use crate::talk::http::{HEALTHY, HEALTHZ, get, server, undated};
-use crate::talk::{Client, PATIENCE, policy};
+use crate::talk::{Client, PATIENCE, affordable, policy};
 
 /// Half of a request, and what is missing.
 const HALVES: [(&str, &str); 6] = [
@@ -21,14 +20,6 @@ const HALVES: [(&str, &str); 6] = [
     ("GET /healthz HTTP/1.1\r\nhost: t\r\ncontent-length: 3\r\n\r\nab", "c"),
     ("GET /healthz HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n", "0\r\n\r\n"),
 ];
-
-/// As many as this process may have, with one end for the server and one for the client.
-fn affordable(clients: usize) -> usize {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find(|line| line.starts_with("Max open files"));
-    let files = line.and_then(|line| line.split_ascii_whitespace().nth(3)?.parse().ok());
-    clients.min(files.unwrap_or(1_024_usize).saturating_sub(200) / 2)
-}
 
 #[test]
 fn thousands_who_stall_hold_up_nobody() {

@@ -1,56 +1,13 @@
 //! What becomes of requests when the server stops.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
-use tollgate::{Clock, Decision, MemoryStore, Time};
-use tollgate_core::{Answered, Op, Store, StoreError};
-use tollgate_server::Server;
-
 use crate::talk::http::{self, HEALTHZ, get, post};
-use crate::talk::{Client, policy};
-
-/// A store that says when it is asked, and answers when it may.
-struct Slow {
-    memory: Arc<MemoryStore>,
-    asked: Mutex<Sender<()>>,
-    may: Mutex<Receiver<()>>,
-}
-
-impl Store for Slow {
-    fn apply<'a>(
-        &'a self,
-        ops: &'a [Op<'a>],
-        at: Option<Time>,
-        out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a> {
-        Answered::Later(Box::pin(async move {
-            self.asked.lock().unwrap().send(()).unwrap();
-            // Others of the loop have a turn meanwhile.
-            while self.may.lock().unwrap().try_recv().is_err() {
-                tokio::task::yield_now().await;
-            }
-            if let Answered::Later(later) = self.memory.apply(ops, at, out) {
-                later.await;
-            }
-        }))
-    }
-}
+use crate::talk::{Client, slow};
 
 #[test]
 fn what_is_in_flight_is_finished() {
-    let (asked, is_asked) = channel();
-    let (allow, may) = channel();
-    let memory = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
-    let store = Slow { memory, asked: Mutex::new(asked), may: Mutex::new(may) };
-    let server = Server::builder()
-        .store(Arc::new(store))
-        .http("127.0.0.1:0".parse().unwrap())
-        .loops(1)
-        .policy(policy("default", &["gcra 1/s burst 5"]))
-        .start()
-        .unwrap();
+    let (server, is_asked, allow) = slow::server();
     let mut client = Client::http(&server);
     let mut idle = Client::http(&server);
     idle.is_healthy();

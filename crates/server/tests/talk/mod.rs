@@ -1,13 +1,15 @@
 //! A client that speaks in bytes, and servers on clocks that stand still.
 
 pub(crate) mod http;
+pub(crate) mod slow;
 
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use tollgate::{Clock, MemoryStore};
-use tollgate_core::{Name, Policy};
+use tollgate::{Clock, Decision, Error, MemoryStore, Request};
+use tollgate_core::{Act, Name, Policy};
 use tollgate_server::{Builder, Server};
 
 /// Only whoever would wait for ever comes to know it: the machine may be busy.
@@ -25,6 +27,30 @@ pub(crate) fn server() -> Builder {
 pub(crate) fn server_on(clock: &Clock) -> Builder {
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
     Server::builder().memory(store).resp("127.0.0.1:0".parse().unwrap()).loops(1)
+}
+
+/// As many as this process may have, with one end for the server and one for the client.
+pub(crate) fn affordable(clients: usize) -> usize {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find(|line| line.starts_with("Max open files"));
+    let files = line.and_then(|line| line.split_ascii_whitespace().nth(3)?.parse().ok());
+    clients.min(files.unwrap_or(1_024_usize).saturating_sub(200) / 2)
+}
+
+/// A request of the library, by the name of what it does.
+pub(crate) fn done(request: &Request<'_>, act: Act) -> Result<Decision, Error> {
+    match act {
+        Act::Check => request.check(),
+        Act::Peek => request.peek(),
+        Act::Refund => request.refund(),
+        Act::Charge => request.charge(),
+        Act::Reset => request.reset(),
+        Act::Reserve => request.reserve(),
+        Act::Settle => request.settle(),
+        Act::Release => request.release(),
+        Act::Renew => request.renew(),
+        other => panic!("{other}"),
+    }
 }
 
 /// A command as clients send it.
