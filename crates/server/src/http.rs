@@ -9,6 +9,7 @@ pub(crate) mod fuzzing;
 mod head;
 mod openapi;
 mod pages;
+mod pipeline;
 mod query;
 mod refusal;
 mod response;

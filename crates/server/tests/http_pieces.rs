@@ -23,7 +23,7 @@ use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use talk::http::{HEALTHY, HEALTHZ, get, post, undated};
 use talk::{Client, policy};
-use tollgate_server::Server;
+use tollgate_server::{HttpBounds, Server};
 
 fn config(cases: u32) -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(1);
@@ -152,6 +152,35 @@ fn one_cut_anywhere_changes_nothing() {
         bell.is_healthy();
         client.send(second);
         assert_eq!(answers(&mut client), expected, "cut at {at}");
+    }
+}
+
+/// One empty line before a request is passed over, and more are part of its head, in however many pieces
+/// they come.
+#[test]
+fn a_head_is_too_long_in_pieces_if_it_is_as_a_whole() {
+    let server = server();
+    let mut bell = Client::http(&server);
+    let most = HttpBounds::default().head_bytes;
+    let request = |bytes: usize| {
+        let [before, after] =
+            ["GET /healthz HTTP/1.1\r\nhost: t\r\nx: ", "\r\nconnection: close\r\n\r\n"];
+        [before, &"x".repeat(bytes - before.len() - after.len()), after].concat()
+    };
+    for (lines, over) in (0..4).flat_map(|lines| (0..7).map(move |over| (lines, over))) {
+        let head = request(most - 4 + over);
+        let [mut whole, mut pieces] = [(); 2].map(|()| Client::http(&server));
+        pieces.is_healthy();
+        whole.send("\r\n".repeat(lines) + &head);
+        for _ in 0..lines {
+            pieces.send("\r\n");
+            bell.is_healthy();
+        }
+        pieces.send(head);
+        let (whole, pieces) = (answers(&mut whole), answers(&mut pieces));
+        let is_taken = lines.saturating_sub(1) * 2 + over <= 4;
+        assert_eq!(whole.starts_with("HTTP/1.1 200"), is_taken, "{lines} {over}: {whole}");
+        assert_eq!(pieces, whole, "{lines} {over}");
     }
 }
 

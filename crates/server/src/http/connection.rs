@@ -7,11 +7,11 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 
 use super::exchange::exchange;
-use super::head::{Broken, Head, Step, TOO_LARGE, find};
+use super::head::{Broken, Head, TOO_LARGE};
+use super::pipeline::{Pipeline, Then};
 use super::refusal::Refusal;
 use super::response::{Manner, Response};
 use super::{Method, two};
-use crate::bounds::HttpBounds;
 use crate::host::event_loop::Loop;
 use crate::host::wire::{Event, Unread, Wire};
 
@@ -20,6 +20,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(crate) struct Connection {
     wire: Wire,
+    pipeline: Pipeline,
     /// Whether anything was said yet.
     is_new: bool,
     /// Whether the client was told to send the rest of its request.
@@ -28,12 +29,11 @@ pub(crate) struct Connection {
     is_refused: bool,
 }
 
-pub(super) type Heads = SmallVec<[Head; 1]>;
-
 impl Connection {
     pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
         let wire = Wire::new(stream, number, home, |home| &home.http);
-        Connection { wire, is_new: true, is_told: false, is_refused: false }
+        let pipeline = Pipeline::default();
+        Connection { wire, pipeline, is_new: true, is_told: false, is_refused: false }
     }
 
     /// Answers until one side leaves.
@@ -75,34 +75,33 @@ impl Connection {
     /// Answers all requests that have arrived whole, and says how many bytes they took.
     async fn answer(&mut self, bytes: &mut [u8]) -> Result<usize, Unread> {
         let most = self.wire.home.bounds().http.request_bytes();
-        let mut start = 0;
         loop {
-            let (heads, end) = find_all(bytes, &mut start, &self.wire.home.bounds().http);
+            let (heads, then) = self.pipeline.find(bytes, &self.wire.home.bounds().http);
             self.is_told &= heads.is_empty();
             self.answer_all(&heads, bytes).await;
             self.wire.drain().await?;
-            match end {
-                _ if self.wire.leaving => return Ok(start),
-                Ok(Step::Part { .. }) if bytes.len() - start >= most => {
-                    // There is no room for the rest of it.
-                    let rest = bytes.get(start..).unwrap_or_default();
-                    self.refuse(&Refusal::from(TOO_LARGE), is_head(rest));
-                    return Ok(start);
+            let rest = self.pipeline.rest(bytes);
+            match then {
+                _ if self.wire.leaving => break,
+                Ok(Then::More) => {
+                    yield_now().await;
+                    continue;
                 }
-                Ok(Step::Part { expects }) => {
-                    if expects && !std::mem::replace(&mut self.is_told, true) {
-                        self.wire.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-                    }
-                    return Ok(start);
+                // There is no room for the rest of it.
+                Ok(Then::Part { .. }) if rest.len() >= most => self.break_off(TOO_LARGE, rest),
+                Ok(Then::Part { expects: true }) if !std::mem::replace(&mut self.is_told, true) => {
+                    self.wire.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                 }
-                Ok(Step::Whole(_)) => yield_now().await,
-                Err(broken) => {
-                    let rest = bytes.get(start..).unwrap_or_default();
-                    self.refuse(&Refusal::from(broken), is_head(rest));
-                    return Ok(start);
-                }
+                Ok(Then::Part { .. }) => {}
+                Err(broken) => self.break_off(broken, rest),
             }
+            break;
         }
+        Ok(self.pipeline.taken())
+    }
+
+    fn break_off(&mut self, broken: Broken, rest: &[u8]) {
+        self.refuse(&Refusal::from(broken), is_head(rest));
     }
 
     async fn answer_all(&mut self, heads: &[Head], bytes: &[u8]) {
@@ -135,34 +134,6 @@ impl Connection {
         response.write_to(&mut self.wire.out, manner);
         self.wire.leaving = true;
         self.is_refused = true;
-    }
-}
-
-/// The requests from here on, as many as are answered at once, and what came after the last.
-pub(super) fn find_all(
-    bytes: &mut [u8],
-    start: &mut usize,
-    bounds: &HttpBounds,
-) -> (Heads, Result<Step, Broken>) {
-    let mut heads = Heads::new();
-    loop {
-        // Some send an empty line after a body.
-        if bytes.get(*start..).is_some_and(|rest| rest.starts_with(b"\r\n")) {
-            *start += 2;
-        }
-        match find(bytes, *start, bounds) {
-            Ok(Step::Whole(head)) => {
-                *start = head.end;
-                let is_full = heads.len() + 1 >= bounds.pipeline;
-                let is_last = !head.keeps_alive || is_full || head.is_look(bytes);
-                if is_last {
-                    heads.push(head.clone());
-                    return (heads, Ok(Step::Whole(head)));
-                }
-                heads.push(head);
-            }
-            end => return (heads, end),
-        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use serde::de::IgnoredAny;
 
-use super::connection::find_all;
 use super::exchange::exchange;
-use super::head::{Broken, Head, Step, TOO_LARGE};
+use super::head::{Broken, Head, TOO_LARGE};
+use super::pipeline::{Pipeline, Then};
 use super::refusal::Refusal;
 use super::response::{Manner, Response};
 use crate::fuzzing::{at_once, hear};
@@ -16,29 +16,38 @@ type Said = (u16, String);
 
 /// What comes of bytes.
 pub(crate) fn answers(home: &Loop, pieces: [&[u8]; 2]) -> Vec<Said> {
-    let mut said = Vec::new();
-    hear(pieces, home.bounds().http.request_bytes(), |bytes| answer(home, bytes, &mut said));
+    let (mut said, mut pipeline) = (Vec::new(), Pipeline::default());
+    hear(pieces, home.bounds().http.request_bytes(), |bytes| {
+        answer(home, &mut pipeline, bytes, &mut said)
+    });
     said
 }
 
 /// How many bytes were taken; `None` if the connection ends.
-fn answer(home: &Loop, bytes: &mut [u8], said: &mut Vec<Said>) -> Option<usize> {
+fn answer(
+    home: &Loop,
+    pipeline: &mut Pipeline,
+    bytes: &mut [u8],
+    said: &mut Vec<Said>,
+) -> Option<usize> {
     let bounds = &home.bounds().http;
-    let mut start = 0;
     loop {
-        let (heads, end) = find_all(bytes, &mut start, bounds);
+        let (heads, then) = pipeline.find(bytes, bounds);
         answer_all(home, &heads, bytes, said);
-        assert!(start <= bytes.len(), "{start} of {} bytes are taken", bytes.len());
-        let broken = match end {
+        let left = pipeline.rest(bytes).len();
+        let broken = match then {
             _ if heads.last().is_some_and(|head| !head.keeps_alive) => return None,
-            Ok(Step::Whole(_)) => continue,
-            Ok(Step::Part { .. }) if bytes.len() - start >= bounds.request_bytes() => TOO_LARGE,
-            Ok(Step::Part { .. }) => return Some(start),
+            Ok(Then::More) => continue,
+            Ok(Then::Part { .. }) if left >= bounds.request_bytes() => TOO_LARGE,
+            Ok(Then::Part { .. }) => break,
             Err(broken) => broken,
         };
         said.push(refused(broken));
         return None;
     }
+    let taken = pipeline.taken();
+    assert!(taken <= bytes.len(), "{taken} of {} bytes are taken", bytes.len());
+    Some(taken)
 }
 
 fn answer_all(home: &Loop, heads: &[Head], bytes: &[u8], said: &mut Vec<Said>) {
