@@ -3,9 +3,9 @@
 use tollgate_core::{Decision, Op, StoreError, Time, decide};
 
 use super::MemoryStore;
-use super::check::{Record as _, plain_check};
+use super::check::{Asked, Record as _, plain_check};
 use super::recent::recall;
-use super::record::Word;
+use super::record::{Kept, Word};
 use super::shard::Shard;
 
 impl MemoryStore {
@@ -23,7 +23,7 @@ impl MemoryStore {
         let mut shard = lock.lock();
         let mark = hash.mark_at(0);
         let known = shard.row(mark).and_then(|row| row.check(&asked, &self.frame, now));
-        let answer = known.map(Ok).or_else(|| self.put_first(&mut shard, mark, op, now));
+        let answer = known.map(Ok).or_else(|| self.put_first(&mut shard, mark, op, &asked, now));
         if answer.is_none() {
             lock.unlock_unchanged(shard);
         }
@@ -36,22 +36,31 @@ impl MemoryStore {
         shard: &mut Shard,
         mark: u64,
         op: &Op<'_>,
+        asked: &Asked<'_>,
         now: Time,
     ) -> Option<Result<Decision, StoreError>> {
         if shard.has(mark) || !self.keys.add(1) {
             return None;
         }
-        let mut states = [None];
-        let outcome = decide(op, &mut states, now);
-        let [state] = states;
-        self.keys.remove(match state {
-            Some(state) => {
-                let dropped = shard.put(&self.frame, mark, state, now);
+        let (answer, kept) = match self.frame.check_first(asked, now) {
+            Some((decision, kept)) => (Ok(decision), kept),
+            None => self.decide_first(op, now),
+        };
+        self.keys.remove(match kept {
+            Some(kept) => {
+                let dropped = shard.keep(&self.frame, mark, kept, now);
                 dropped.saturating_add(shard.sweep_few(&self.frame, mark, now))
             }
             // It was denied, and leaves nothing behind.
             None => 1,
         });
-        Some(outcome.map(|outcome| outcome.decision))
+        Some(answer)
+    }
+
+    fn decide_first(&self, op: &Op<'_>, now: Time) -> (Result<Decision, StoreError>, Option<Kept>) {
+        let mut states = [None];
+        let outcome = decide(op, &mut states, now);
+        let [state] = states;
+        (outcome.map(|outcome| outcome.decision), state.map(|state| self.frame.fold(state)))
     }
 }

@@ -1,7 +1,8 @@
 //! A state as the record of a table: in as few words as it takes, with the number of its terms above.
 
-use tollgate_core::{Packed, Span, State, Time};
+use tollgate_core::{Decision, Packed, Span, State, Time};
 
+use super::check::Asked;
 use super::terms::TermsList;
 
 /// What all shards of a store read their states by.
@@ -53,6 +54,12 @@ fn beside(number: u32, bits: u32, word: u64) -> u64 {
     u64::from(number) << bits | word
 }
 
+/// Whether there is room for this number of terms above a state of one word.
+#[inline]
+fn fits_above_word(number: u32) -> bool {
+    number >> (u64::BITS - WORD_BITS) == 0
+}
+
 /// The number of terms in the record of a state of one word, and the word.
 #[inline]
 pub(super) fn parts_of_word([_, word]: Word) -> (u32, u64) {
@@ -95,6 +102,27 @@ impl Frame {
         Some(Packed::new(*self.terms.get(number)?, words))
     }
 
+    /// The first check of a key, and the state it leaves, if any; `None` if it takes more.
+    pub(super) fn check_first(
+        &self,
+        asked: &Asked<'_>,
+        now: Time,
+    ) -> Option<(Decision, Option<Kept>)> {
+        let Asked { limit, cost, .. } = *asked;
+        let number = match asked.number {
+            Some(number) => number.get(),
+            None => self.terms.number(&limit.terms()?)?,
+        };
+        if fits_above_word(number)
+            && let Some((decision, word)) = limit.check_word(0, self.origin, cost, now)
+        {
+            let kept = decision.allowed.then(|| Kept::Word(beside(number, WORD_BITS, word)));
+            return Some((decision, kept));
+        }
+        let checked = limit.check_words(None, cost, now)?;
+        Some((checked.decision, checked.words.map(|words| Kept::Row(Frame::row(number, words)))))
+    }
+
     fn row(number: u32, [a, b, c]: [u64; 3]) -> [u64; 3] {
         let half = low(u64::from(number), HALF_NUMBER);
         [a, half << ROW_BITS | b, beside(number >> HALF_NUMBER, ROW_BITS, c)]
@@ -103,7 +131,7 @@ impl Frame {
     pub(super) fn fold(&self, state: State) -> Kept {
         let Some(packed) = state.packed() else { return Kept::Whole(state) };
         let Some(number) = self.terms.number(&packed.terms()) else { return Kept::Whole(state) };
-        let short = packed.one_word(self.origin).filter(|_| number >> (u64::BITS - WORD_BITS) == 0);
+        let short = packed.one_word(self.origin).filter(|_| fits_above_word(number));
         match short {
             Some(word) => Kept::Word(beside(number, WORD_BITS, word)),
             None => Kept::Row(Frame::row(number, packed.words())),

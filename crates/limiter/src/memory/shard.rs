@@ -81,8 +81,13 @@ impl Shard {
     /// Puts back what was lent, or what has become of it. Answers how many others were dropped on
     /// the way because they had reset.
     pub(super) fn put(&mut self, frame: &Frame, mark: u64, state: State, now: Time) -> usize {
+        self.keep(frame, mark, frame.fold(state), now)
+    }
+
+    /// The same for a state that is in as few words as it takes already.
+    pub(super) fn keep(&mut self, frame: &Frame, mark: u64, kept: Kept, now: Time) -> usize {
         let horizon = frame.horizon(now);
-        match frame.fold(state) {
+        match kept {
             Kept::Word(word) => {
                 let keep = words_after(frame, horizon);
                 self.words.insert(&mut self.words_used, [mark, word], keep)

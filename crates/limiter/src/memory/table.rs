@@ -193,9 +193,10 @@ impl<const W: usize, const N: usize> Table<W, N> {
         mut keep: impl FnMut(&[u64; W]) -> bool,
     ) -> usize {
         let before = *used;
+        let few = few.min(self.places());
         let mut place = self.home(mark);
         let mut looked = 0;
-        while looked < few.min(self.places()) {
+        while looked < few {
             let needed = |record: &[u64; W]| record[0] == 0 || keep(record);
             if self.at(place).is_none_or(needed) {
                 place = self.after(place);
