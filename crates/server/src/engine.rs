@@ -130,16 +130,19 @@ impl Engine {
         place: usize,
         asks: impl Iterator<Item = &'o Ask<'a>> + Clone,
     ) -> Answers {
-        let (asked, limits) =
-            asks.clone().fold((0, 0), |(n, limits), ask| (n + 1, limits + ask.len()));
+        let expected = asks.size_hint().1.unwrap_or_default();
+        let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(expected);
+        let mut asked = 0;
+        for ask in asks.clone() {
+            items.extend(ask.items());
+            asked += 1;
+        }
         if asked == 0 {
             return Answers::new();
         }
-        // Candidates come after all that is asked, so that they can be cut off.
-        let candidates = asks.clone().filter_map(Ask::candidate);
-        let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(limits);
-        items.extend(asks.clone().flat_map(Ask::items));
-        items.extend(candidates.clone().flat_map(Beside::items));
+        // They come after all that is asked, so that they can be cut off.
+        let candidates: Vec<Beside<'_, '_>> = asks.clone().filter_map(Ask::candidate).collect();
+        items.extend(candidates.iter().flat_map(|candidate| candidate.items()));
         let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(asked);
         let mut left = items.as_slice();
         let mut take = |count| {
@@ -148,10 +151,12 @@ impl Engine {
             own
         };
         ops.extend(asks.clone().map(|ask| ask.op(take(ask.len()))));
-        ops.extend(candidates.map(|candidate| candidate.op(take(candidate.len()))));
+        ops.extend(candidates.iter().map(|candidate| candidate.op(take(candidate.len()))));
         let mut said = self.apply(place, &ops).await;
-        self.compare(place, asks.clone(), &said, asked);
-        said.truncate(asked);
+        if !candidates.is_empty() {
+            self.compare(place, asks.clone(), &said, asked);
+            said.truncate(asked);
+        }
         for (ask, answer) in asks.zip(&mut said) {
             self.settle(place, ask, answer);
         }

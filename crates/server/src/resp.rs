@@ -49,14 +49,14 @@ enum Dialect {
 fn read<'a>(
     command: &Command<'a>,
     session: &mut Session,
-    policies: &'a Policies,
+    policies: impl FnOnce() -> &'a Policies,
     rates: &Rates,
 ) -> Read<'a> {
     let name = command.word(0).unwrap_or_default();
     let (ask, dialect) = if name.eq_ignore_ascii_case(NAME.as_bytes()) {
         (throttle::read(command, rates), Dialect::Throttle)
     } else if let Some(act) = act_of(name) {
-        (tg::read(act, command, policies), Dialect::Ours)
+        (tg::read(act, command, policies()), Dialect::Ours)
     } else {
         return Read::Said(session.answer(command));
     };

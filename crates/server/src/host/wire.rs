@@ -4,10 +4,10 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, timeout, timeout_at};
 
@@ -183,18 +183,18 @@ impl Wire {
 
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(unsent @ [_, ..]) = self.out.get(self.sent..) {
-            match Pin::new(&mut self.stream).poll_write(cx, unsent) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(more)) => self.sent += more,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => {
+            match self.stream.try_write(unsent) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(more) => self.sent += more,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     // Not each time: what is left is moved.
                     if self.sent > self.room().unread_bytes {
                         self.out.drain(..self.sent);
                         self.sent = 0;
                     }
-                    return Poll::Pending;
+                    ready!(self.stream.poll_write_ready(cx))?;
                 }
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
         self.sent = 0;

@@ -1,5 +1,6 @@
 //! One connection: what arrives is answered, as soon as it can be read and written.
 
+use std::cell::LazyCell;
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -114,7 +115,7 @@ impl Connection {
         let Connection { session, wire: Wire { home, out, .. } } = self;
         let bounds = &home.bounds().resp;
         // These hold for all that came together, whatever is set meanwhile.
-        let policies = home.engine().policies();
+        let policies = LazyCell::new(|| home.engine().policies());
         let mut reads: SmallVec<[(Read<'_>, bool); 1]> =
             SmallVec::with_capacity(commands.size_hint().0);
         let (mut exec, mut said_bytes) = (None, 0);
@@ -125,7 +126,7 @@ impl Connection {
                     break;
                 }
                 Some(Err(said)) => Read::Said(said),
-                None => read(&command, session, &policies, &home.rates),
+                None => read(&command, session, || &policies, &home.rates),
             };
             if let Read::Said(said) = &read {
                 said_bytes += said.len();

@@ -79,7 +79,8 @@ impl Connection<'_> {
 
     fn answer_one(&mut self, command: &Command<'_>) {
         let engine = self.home.engine();
-        match read(command, &mut self.session, &engine.policies(), &self.home.rates) {
+        let policies = engine.policies();
+        match read(command, &mut self.session, || &policies, &self.home.rates) {
             Read::Said(said) => self.say(&said),
             Read::Ask(ask, dialect) => {
                 assert_eq!(ask.items().count(), ask.len(), "every limit has its key");

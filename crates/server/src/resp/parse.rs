@@ -253,6 +253,20 @@ const MOST_DIGITS: usize = 10;
 /// A whole number and the end of its line, as Redis reads it: without leading zeros.
 #[inline]
 fn number(buffer: &[u8], start: usize, broken: Broken) -> Result<Step<i64>, Broken> {
+    // Nearly always it has one digit or two.
+    match buffer.get(start..start + 4) {
+        Some([one @ b'0'..=b'9', b'\r', b'\n', _]) => {
+            Ok(Step::Whole(i64::from(one - b'0'), start + 3))
+        }
+        Some([ten @ b'1'..=b'9', one @ b'0'..=b'9', b'\r', b'\n']) => {
+            Ok(Step::Whole(i64::from(ten - b'0') * 10 + i64::from(one - b'0'), start + 4))
+        }
+        _ => any_number(buffer, start, broken),
+    }
+}
+
+#[inline(never)]
+fn any_number(buffer: &[u8], start: usize, broken: Broken) -> Result<Step<i64>, Broken> {
     let negative = buffer.get(start) == Some(&b'-');
     let from = start + usize::from(negative);
     let (mut value, mut at) = (0_i64, from);

@@ -49,6 +49,7 @@ impl<'o> Reply<'o> {
     pub(crate) fn number(&mut self, number: i64) {
         // Most are small, and are written in one piece.
         match u8::try_from(number) {
+            _ if number == -1 => self.out.extend_from_slice(b":-1\r\n"),
             Ok(one @ 0..10) => self.out.extend_from_slice(&[b':', b'0' + one, b'\r', b'\n']),
             Ok(two @ 10..100) => {
                 let (tens, ones) = (b'0' + two / 10, b'0' + two % 10);
