@@ -75,6 +75,18 @@ fn hold(limits: [&Limit; 2], steps: &[(u64, u64, bool, Act)]) -> Result<(), Test
             prop_assert!(by_one.is_none() || by_one == long, "{by_one:?} {long:?}");
         }
         state = through_bytes(state)?;
+        lasts_until_it_expires(state.as_ref())?;
+    }
+    Ok(())
+}
+
+fn lasts_until_it_expires(state: Option<&State>) -> Result<(), TestCaseError> {
+    let Some(kept) = packed(state) else { return Ok(()) };
+    let Some(word) = kept.one_word(ORIGIN) else { return Ok(()) };
+    let expires = kept.expires().as_micros();
+    for past in [expires / 2, expires - 1, expires, expires + 1] {
+        let lasts = kept.terms().word_lasts(word, ORIGIN, Time::from_micros(past).unwrap());
+        prop_assert_eq!(lasts, past < expires, "{} of {}", past, expires);
     }
     Ok(())
 }

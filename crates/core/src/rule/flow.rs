@@ -125,6 +125,12 @@ impl Pace {
         split(self.parts_at(origin) + wide(word))
     }
 
+    /// Whether the water that the word tells of is still there so long after its origin.
+    #[inline]
+    pub(super) fn word_lasts(self, word: u64, since: Span) -> bool {
+        product(since.as_micros(), self.parts) < wide(word)
+    }
+
     /// How many parts of a tick this much water takes to sink.
     fn sinks_in(self, units: u64) -> Wide {
         product(units, self.ticks)

@@ -24,6 +24,19 @@ pub(super) enum Under {
     Fade(fade::Fading),
 }
 
+impl Terms {
+    /// Whether a state in [one word](Packed::one_word) is of use after that instant, until it
+    /// [expires](Packed::expires).
+    #[inline]
+    #[must_use]
+    pub fn word_lasts(&self, word: u64, origin: Time, past: Time) -> bool {
+        match self.0 {
+            Under::Flow(pace) => past < origin || pace.word_lasts(word, past.since(origin)),
+            _ => false,
+        }
+    }
+}
+
 /// The state of one limit and one subject, in three words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Packed {

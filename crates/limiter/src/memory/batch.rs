@@ -117,9 +117,9 @@ impl MemoryStore {
         {
             let mark = hash.mark_at(0);
             let known = shard.row(mark).and_then(|row| row.check(&asked, &self.frame, now));
-            let answer = known.map(Ok).or_else(|| self.put_first(shard, mark, op, &asked, now));
-            if let Some(answer) = answer {
-                return answer;
+            let decision = known.or_else(|| self.put_first(shard, mark, &asked, now));
+            if let Some(decision) = decision {
+                return Ok(decision);
             }
         }
         let Some(scope) = op.scope() else {

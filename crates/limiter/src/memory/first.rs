@@ -1,51 +1,47 @@
 //! The first check of a key: there is no state to be lent, only one to be put.
 
-use tollgate_core::{Decision, Op, StoreError, Time, decide};
+use tollgate_core::{Decision, Time};
 
 use super::MemoryStore;
-use super::check::{Asked, Record as _, plain_check};
-use super::recent::recall;
-use super::record::{Kept, Word};
+use super::check::Asked;
+use super::lock::{Guard, Lock};
 use super::shard::Shard;
 
 impl MemoryStore {
-    /// A check of one limit of a key that has no state of one word: none at all, or one of three words;
-    /// `None` if it takes more.
-    pub(super) fn answer_first(
+    /// A check of one limit of a key that was looked for in its shard and not found there; `None` if it
+    /// takes more.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn check_first(
         &self,
-        op: &Op<'_>,
+        lock: &Lock<Shard>,
+        mut shard: Guard<'_, Shard>,
+        mark: u64,
+        asked: &Asked<'_>,
         now: Time,
-    ) -> Option<Result<Decision, StoreError>> {
-        let (asked, subject) = plain_check(op)?;
-        let salt = self.secret.salt(op.policy, subject);
-        let (hash, _) = recall::<Word>(self.number, salt, subject.key.as_bytes());
-        let lock = self.shard(self.place(hash))?;
-        let mut shard = lock.lock();
-        let mark = hash.mark_at(0);
-        let known = shard.row(mark).and_then(|row| row.check(&asked, &self.frame, now));
-        let answer = known.map(Ok).or_else(|| self.put_first(&mut shard, mark, op, &asked, now));
-        if answer.is_none() {
+    ) -> Option<Decision> {
+        let decision = self.put_first(&mut shard, mark, asked, now);
+        if decision.is_none() {
             lock.unlock_unchanged(shard);
         }
-        answer
+        decision
     }
 
-    /// The same in a shard that is held.
+    /// The same in a shard that stays locked.
     pub(super) fn put_first(
         &self,
         shard: &mut Shard,
         mark: u64,
-        op: &Op<'_>,
         asked: &Asked<'_>,
         now: Time,
-    ) -> Option<Result<Decision, StoreError>> {
-        if shard.has(mark) || !self.keys.add(1) {
+    ) -> Option<Decision> {
+        if shard.has(mark) {
             return None;
         }
-        let (answer, kept) = match self.frame.check_first(asked, now) {
-            Some((decision, kept)) => (Ok(decision), kept),
-            None => self.decide_first(op, now),
-        };
+        let (decision, kept) = self.frame.check_first(asked, now)?;
+        if !self.keys.add(1) {
+            return None;
+        }
         self.keys.remove(match kept {
             Some(kept) => {
                 let dropped = shard.keep(&self.frame, mark, kept, now);
@@ -54,13 +50,6 @@ impl MemoryStore {
             // It was denied, and leaves nothing behind.
             None => 1,
         });
-        Some(answer)
-    }
-
-    fn decide_first(&self, op: &Op<'_>, now: Time) -> (Result<Decision, StoreError>, Option<Kept>) {
-        let mut states = [None];
-        let outcome = decide(op, &mut states, now);
-        let [state] = states;
-        (outcome.map(|outcome| outcome.decision), state.map(|state| self.frame.fold(state)))
+        Some(decision)
     }
 }

@@ -97,6 +97,13 @@ impl Frame {
         Packed::from_one_word(*self.terms.get(number)?, self.origin, word)
     }
 
+    /// Whether a state of one word had not reset by then.
+    #[inline]
+    pub(super) fn word_lasts(&self, record: Word, past: Time) -> bool {
+        let (number, word) = parts_of_word(record);
+        self.terms.get(number).is_some_and(|terms| terms.word_lasts(word, self.origin, past))
+    }
+
     pub(super) fn open_row(&self, row: Row) -> Option<Packed> {
         let (number, words) = parts_of_row(row);
         Some(Packed::new(*self.terms.get(number)?, words))

@@ -165,7 +165,7 @@ impl Whole {
 
 /// Which states had not reset by then.
 fn words_after(frame: &Frame, horizon: Time) -> impl FnMut(&Word) -> bool {
-    move |record| frame.open_word(*record).is_some_and(|state| horizon < state.expires())
+    move |record| frame.word_lasts(*record, horizon)
 }
 
 fn rows_after(frame: &Frame, horizon: Time) -> impl FnMut(&Row) -> bool {

@@ -88,8 +88,13 @@ impl<const W: usize, const N: usize> Table<W, N> {
         }
     }
 
+    /// The record with this mark, which is not in its home line.
     #[cold]
     fn find_far(&mut self, mark: u64) -> Option<&mut [u64; W]> {
+        let home = self.lines.get(self.home_line(mark))?;
+        if home.0.iter().any(|record| record[0] == 0) {
+            return None;
+        }
         let place = self.place_of(mark)?;
         self.at_mut(place)
     }
