@@ -35,7 +35,7 @@ pub(crate) fn rows(bench: &'static str, unit: &'static str, all: &[Series]) -> V
             value: rounded(series.median(), 10.0),
             unit,
             against: series.against,
-            ratio: rounded(series.median() / base.median(), 1000.0),
+            ratio: rounded(series.ratio_to(base), 1000.0),
             range: series.range(),
             allowed: series.allowed(),
         }

@@ -72,6 +72,13 @@ impl Series {
         median(self.samples.iter().map(|sample| sample.value).collect())
     }
 
+    /// How much it is of what the other had in the same round: what slows the machine for a while slows
+    /// both.
+    pub(crate) fn ratio_to(&self, other: &Series) -> f64 {
+        let pairs = self.samples.iter().zip(&other.samples);
+        median(pairs.map(|(own, other)| own.value / other.value).collect())
+    }
+
     pub(crate) fn allowed(&self) -> Option<f64> {
         let shares: Option<Vec<f64>> = self.samples.iter().map(|sample| sample.allowed).collect();
         shares.map(median)
@@ -111,5 +118,6 @@ mod tests {
         assert_eq!(order, ["a", "b", "a", "b"]);
         let all = all.unwrap();
         assert_eq!((all[0].median(), all[1].range()), (2.0, (2.0, 4.0)));
+        assert_eq!(all[1].ratio_to(&all[0]), f64::midpoint(2.0, 4.0 / 3.0));
     }
 }

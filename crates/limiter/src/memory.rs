@@ -193,17 +193,18 @@ impl Store for MemoryStore {
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Answered<'a> {
         let now = at.unwrap_or_else(|| self.clock.now());
+        if let ([op], [out]) = (ops, &mut *out) {
+            *out = self.answer(op, Some(now));
+            return Answered::Ready;
+        }
         // Operations without a place for their answer are not done.
         let ops = ops.get(..out.len()).unwrap_or(ops);
         for (ops, out) in ops.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-            match (ops, out) {
-                ([op], [out]) => *out = self.answer(op, Some(now)),
-                (ops, out) => self.answer_batch(ops, now, |number, given| {
-                    if let Some(answer) = out.get_mut(number) {
-                        *answer = given;
-                    }
-                }),
-            }
+            self.answer_batch(ops, now, |number, given| {
+                if let Some(answer) = out.get_mut(number) {
+                    *answer = given;
+                }
+            });
         }
         Answered::Ready
     }

@@ -132,27 +132,29 @@ impl Engine {
     ) -> Answers {
         let expected = asks.size_hint().1.unwrap_or_default();
         let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(expected);
+        // They come after all that is asked, so that they can be cut off.
+        let mut candidates: Vec<Beside<'_, '_>> = Vec::new();
         let mut asked = 0;
         for ask in asks.clone() {
-            items.extend(ask.items());
+            ask.items().for_each(|item| items.push(item));
+            candidates.extend(ask.candidate());
             asked += 1;
         }
         if asked == 0 {
             return Answers::new();
         }
-        // They come after all that is asked, so that they can be cut off.
-        let candidates: Vec<Beside<'_, '_>> = asks.clone().filter_map(Ask::candidate).collect();
         items.extend(candidates.iter().flat_map(|candidate| candidate.items()));
-        let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(asked);
         let mut left = items.as_slice();
         let mut take = |count| {
             let (own, others) = left.split_at_checked(count).unwrap_or_default();
             left = others;
             own
         };
-        ops.extend(asks.clone().map(|ask| ask.op(take(ask.len()))));
+        let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(asked);
+        asks.clone().for_each(|ask| ops.push(ask.op(take(ask.len()))));
         ops.extend(candidates.iter().map(|candidate| candidate.op(take(candidate.len()))));
-        let mut said = self.apply(place, &ops).await;
+        let mut said: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
+        self.apply(place, &ops, &mut said).await;
         if !candidates.is_empty() {
             self.compare(place, asks.clone(), &said, asked);
             said.truncate(asked);
@@ -163,10 +165,21 @@ impl Engine {
         said
     }
 
-    async fn apply(&self, place: usize, ops: &[Op<'_>]) -> Answers {
-        let mut out: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
+    /// Answers one operation, as [`answer`](Engine::answer) does many.
+    pub(crate) async fn answer_alone(&self, place: usize, ask: &Ask<'_>) -> Answer {
+        let mut answer = Err(StoreError::unanswered());
+        if ask.candidate().is_some() {
+            return self.answer(place, std::iter::once(ask)).await.pop().unwrap_or(answer);
+        }
+        let items: SmallVec<[Item<'_>; 1]> = ask.items().collect();
+        self.apply(place, &[ask.op(&items)], std::slice::from_mut(&mut answer)).await;
+        self.settle(place, ask, &mut answer);
+        answer
+    }
+
+    async fn apply(&self, place: usize, ops: &[Op<'_>], out: &mut [Answer]) {
         let begin = self.latency.begin(place, self.shelf.memory.is_none());
-        if let Answered::Later(later) = self.shelf.store.apply(ops, None, &mut out) {
+        if let Answered::Later(later) = self.shelf.store.apply(ops, None, out) {
             later.await;
         }
         if let Some(begin) = begin {
@@ -177,7 +190,6 @@ impl Engine {
             self.is_up.store(is_up, Ordering::Relaxed);
             self.report(is_up);
         }
-        out
     }
 
     /// Tells that the store is gone, or back; not too often where that changes all the time.

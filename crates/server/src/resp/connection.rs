@@ -8,11 +8,13 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 
 use super::parse::{Broken, Command, Commands};
-use super::reply::Reply;
+use super::reply::{Reply, Version};
 use super::session::Session;
 use super::transaction::Queue;
 use super::{Dialect, Read, read};
 use crate::bounds::RespBounds;
+use crate::engine::Answer;
+use crate::engine::policies::Policies;
 use crate::host::event_loop::Loop;
 use crate::host::wire::{Event, Unread, Wire};
 
@@ -89,7 +91,10 @@ impl Connection {
     async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) -> Result<(), Unread> {
         let mut left = commands.iter(bytes).peekable();
         while left.peek().is_some() && !self.session.leaving {
-            let queue = self.answer_some(&mut left).await;
+            let queue = match commands.len() {
+                1 => self.answer_alone(&mut left).await,
+                _ => self.answer_some(&mut left).await,
+            };
             self.wire.drain().await?;
             let Some(queue) = queue else { continue };
             if self.session.is_answered() {
@@ -106,6 +111,29 @@ impl Connection {
         Ok(())
     }
 
+    /// Answers the command that came, which is nearly always one alone. If it ends a transaction, the
+    /// commands of that are returned.
+    async fn answer_alone<'c>(
+        &mut self,
+        commands: &mut impl Iterator<Item = Command<'c>>,
+    ) -> Option<Box<Queue>> {
+        let Connection { session, wire: Wire { home, out, .. } } = self;
+        let policies = LazyCell::new(|| home.engine().policies());
+        let read = match hear(&commands.next()?, session, home, || &policies) {
+            Ok(read) => read,
+            Err(queue) => return Some(queue),
+        };
+        let answered = session.is_answered();
+        let answer = match &read {
+            Read::Ask(ask, _) => Some(home.engine().answer_alone(home.place(), ask).await),
+            Read::Said(_) => None,
+        };
+        if answered {
+            write(&read, answer.as_ref(), session.version(), out);
+        }
+        None
+    }
+
     /// Answers commands: all of them, or up to where their answers are many, or up to the end of a
     /// transaction, whose commands are returned.
     async fn answer_some<'c>(
@@ -113,26 +141,24 @@ impl Connection {
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
         let Connection { session, wire: Wire { home, out, .. } } = self;
-        let bounds = &home.bounds().resp;
         // These hold for all that came together, whatever is set meanwhile.
         let policies = LazyCell::new(|| home.engine().policies());
         let mut reads: SmallVec<[(Read<'_>, bool); 1]> =
             SmallVec::with_capacity(commands.size_hint().0);
         let (mut exec, mut said_bytes) = (None, 0);
         for command in commands {
-            let read = match session.queue(&command, bounds.transaction_bytes) {
-                Some(Ok(queue)) => {
+            let read = match hear(&command, session, home, || &policies) {
+                Ok(read) => read,
+                Err(queue) => {
                     exec = Some(queue);
                     break;
                 }
-                Some(Err(said)) => Read::Said(said),
-                None => read(&command, session, || &policies, &home.rates),
             };
             if let Read::Said(said) = &read {
                 said_bytes += said.len();
             }
             reads.push((read, session.is_answered()));
-            if session.leaving || said_bytes >= bounds.unread_bytes {
+            if session.leaving || said_bytes >= home.bounds().resp.unread_bytes {
                 break;
             }
         }
@@ -143,19 +169,8 @@ impl Connection {
         let mut answers = home.engine().answer(home.place(), asks).await.into_iter();
         for (read, answered) in &reads {
             let answer = matches!(read, Read::Ask(..)).then(|| answers.next()).flatten();
-            if !answered {
-                continue;
-            }
-            match (read, answer) {
-                (Read::Said(said), _) => out.extend_from_slice(said),
-                (Read::Ask(_, dialect), Some(answer)) => {
-                    let mut reply = Reply::new(out, session.version());
-                    match dialect {
-                        Dialect::Throttle => reply.throttle(&answer),
-                        Dialect::Ours => reply.decision(&answer),
-                    }
-                }
-                (Read::Ask(..), None) => {}
+            if *answered {
+                write(read, answer.as_ref(), session.version(), out);
             }
         }
         exec
@@ -168,5 +183,33 @@ impl Connection {
             let text = format!("ERR Protocol error: {broken}");
             Reply::new(&mut self.wire.out, self.session.version()).error(text.as_bytes());
         }
+    }
+}
+
+/// Reads a command.
+///
+/// # Errors
+/// What was queued, if it is to be done now.
+fn hear<'a>(
+    command: &Command<'a>,
+    session: &mut Session,
+    home: &Loop,
+    policies: impl FnOnce() -> &'a Policies,
+) -> Result<Read<'a>, Box<Queue>> {
+    match session.queue(command, home.bounds().resp.transaction_bytes) {
+        None => Ok(read(command, session, policies, &home.rates)),
+        Some(Err(said)) => Ok(Read::Said(said)),
+        Some(Ok(queue)) => Err(queue),
+    }
+}
+
+fn write(read: &Read<'_>, answer: Option<&Answer>, version: Version, out: &mut Vec<u8>) {
+    match (read, answer) {
+        (Read::Said(said), _) => out.extend_from_slice(said),
+        (Read::Ask(_, Dialect::Throttle), Some(answer)) => {
+            Reply::new(out, version).throttle(answer);
+        }
+        (Read::Ask(_, Dialect::Ours), Some(answer)) => Reply::new(out, version).decision(answer),
+        (Read::Ask(..), None) => {}
     }
 }
