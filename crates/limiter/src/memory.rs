@@ -30,7 +30,7 @@ pub use snapshot::SnapshotError;
 use std::fmt;
 use std::num::NonZeroU32;
 
-use tollgate_core::{Answered, Decision, Limit, Op, Store, StoreError, Subject, Time};
+use tollgate_core::{Answered, Decision, Limit, Op, Store, StoreError, Time};
 
 use crate::clock::Clock;
 #[cfg(feature = "wait")]
@@ -139,24 +139,10 @@ impl MemoryStore {
     pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
         let Some((asked, subject)) = plain_check(op) else { return self.answer_one(op, now) };
-        match self.check_word(op.policy, subject, &asked, now) {
-            Some(decision) => Ok(decision),
-            None => self.answer_more(op, subject, &asked, now),
+        if let Some(decision) = self.check_word(op.policy, subject, &asked, now) {
+            return Ok(decision);
         }
-    }
-
-    #[inline(never)]
-    fn answer_more(
-        &self,
-        op: &Op<'_>,
-        subject: Subject<'_>,
-        asked: &Asked<'_>,
-        now: Time,
-    ) -> Result<Decision, StoreError> {
-        match self.check_row(op.policy, subject, asked, now) {
-            Some(decision) => Ok(decision),
-            None => self.answer_one(op, now),
-        }
+        self.answer_one(op, now)
     }
 
     /// The number of the limit's terms, for checks to come.
@@ -168,6 +154,9 @@ impl MemoryStore {
     #[cold]
     #[inline(never)]
     pub(crate) fn answer_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        if let Some(decision) = self.answer_first(op, now) {
+            return Ok(decision);
+        }
         let mut answer = Err(StoreError::unanswered());
         self.answer_batch(std::slice::from_ref(op), now, |_, given| answer = given);
         answer

@@ -150,22 +150,19 @@ impl MemoryStore {
         let salt = self.secret.salt(policy, subject);
         let (hash, seen_at) = recall::<R>(self.number, salt, key);
         let (lock, mark) = (self.shard(self.place(hash))?, hash.mark_at(0));
-        let mut seen = (seen_at == lock.changes()).then(|| seen::<R>(key));
+        let (mut held, mut record) =
+            if seen_at == lock.changes() { (None, seen::<R>(key)) } else { hold::<R>(lock, mark)? };
         // At most twice: what was seen only ever says no, and what may pass is asked under the lock.
         loop {
-            let (mut held, mut record) = match seen.take() {
-                Some(record) => (None, record),
-                None => match hold::<R>(lock, mark) {
-                    Ok((shard, record)) => (Some(shard), record),
-                    Err(shard) => return self.check_first(lock, shard, mark, asked, now),
-                },
-            };
             let Some(decision) = record.check(asked, &self.frame, now) else {
                 held.map(|shard| lock.unlock_unchanged(shard));
                 return None;
             };
             match &mut held {
-                None if decision.allowed => continue,
+                None if decision.allowed => {
+                    (held, record) = hold::<R>(lock, mark)?;
+                    continue;
+                }
                 None => {}
                 Some(shard) if decision.allowed => *R::find(shard, mark)? = record,
                 Some(_) => {
@@ -178,18 +175,15 @@ impl MemoryStore {
     }
 }
 
-/// Locks the shard of a record, and reads it.
-///
-/// # Errors
-/// The shard, if it is not there.
+/// Locks the shard of a record, and reads it. If it is not there, the lock is let go.
 #[inline(always)]
-fn hold<R: Record>(
-    lock: &Lock<Shard>,
-    mark: u64,
-) -> Result<(Guard<'_, Shard>, R), Guard<'_, Shard>> {
+fn hold<R: Record>(lock: &Lock<Shard>, mark: u64) -> Option<(Option<Guard<'_, Shard>>, R)> {
     let mut shard = lock.lock();
     match R::find(&mut shard, mark).copied() {
-        Some(record) => Ok((shard, record)),
-        None => Err(shard),
+        Some(record) => Some((Some(shard), record)),
+        None => {
+            lock.unlock_unchanged(shard);
+            None
+        }
     }
 }

@@ -1,33 +1,32 @@
 //! The first check of a key: there is no state to be lent, only one to be put.
 
-use tollgate_core::{Decision, Time};
+use tollgate_core::{Decision, Op, Time};
 
 use super::MemoryStore;
-use super::check::Asked;
-use super::lock::{Guard, Lock};
+use super::check::{Asked, Record as _, plain_check};
+use super::recent::recall;
+use super::record::Word;
 use super::shard::Shard;
 
 impl MemoryStore {
-    /// A check of one limit of a key that was looked for in its shard and not found there; `None` if it
-    /// takes more.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn check_first(
-        &self,
-        lock: &Lock<Shard>,
-        mut shard: Guard<'_, Shard>,
-        mark: u64,
-        asked: &Asked<'_>,
-        now: Time,
-    ) -> Option<Decision> {
-        let decision = self.put_first(&mut shard, mark, asked, now);
+    /// A check of one limit of a key that has no state of one word: none at all, or one of three words;
+    /// `None` if it takes more.
+    pub(super) fn answer_first(&self, op: &Op<'_>, now: Time) -> Option<Decision> {
+        let (asked, subject) = plain_check(op)?;
+        let salt = self.secret.salt(op.policy, subject);
+        let (hash, _) = recall::<Word>(self.number, salt, subject.key.as_bytes());
+        let lock = self.shard(self.place(hash))?;
+        let mut shard = lock.lock();
+        let mark = hash.mark_at(0);
+        let known = shard.row(mark).and_then(|row| row.check(&asked, &self.frame, now));
+        let decision = known.or_else(|| self.put_first(&mut shard, mark, &asked, now));
         if decision.is_none() {
             lock.unlock_unchanged(shard);
         }
         decision
     }
 
-    /// The same in a shard that stays locked.
+    /// The same in a shard that is held.
     pub(super) fn put_first(
         &self,
         shard: &mut Shard,
