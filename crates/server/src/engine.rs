@@ -132,7 +132,7 @@ impl Engine {
     ) -> Answers {
         let expected = asks.size_hint().1.unwrap_or_default();
         let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(expected);
-        // They come after all that is asked, so that they can be cut off.
+        // Candidates come after all that is asked, so that they can be cut off.
         let mut candidates: Vec<Beside<'_, '_>> = Vec::new();
         let mut asked = 0;
         for ask in asks.clone() {

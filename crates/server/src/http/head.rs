@@ -11,7 +11,7 @@ use crate::bounds::{HttpBounds, MOST_HEADERS};
 use crate::trace;
 
 /// Where a request is in the buffer.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Head {
     pub(super) method: Method,
     target: Range<usize>,

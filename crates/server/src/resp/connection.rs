@@ -203,7 +203,8 @@ fn hear<'a>(
     }
 }
 
-fn write(read: &Read<'_>, answer: Option<&Answer>, version: Version, out: &mut Vec<u8>) {
+/// Writes what was read, or what it was answered.
+pub(super) fn write(read: &Read<'_>, answer: Option<&Answer>, version: Version, out: &mut Vec<u8>) {
     match (read, answer) {
         (Read::Said(said), _) => out.extend_from_slice(said),
         (Read::Ask(_, Dialect::Throttle), Some(answer)) => {

@@ -1,9 +1,10 @@
 //! One connection without a socket.
 
+use super::connection::write;
 use super::parse::{Broken, Command, Commands};
 use super::reply::Reply;
 use super::session::Session;
-use super::{Dialect, Read, read};
+use super::{Read, read};
 use crate::fuzzing::{at_once, hear};
 use crate::host::event_loop::Loop;
 
@@ -80,22 +81,17 @@ impl Connection<'_> {
     fn answer_one(&mut self, command: &Command<'_>) {
         let engine = self.home.engine();
         let policies = engine.policies();
-        match read(command, &mut self.session, || &policies, &self.home.rates) {
-            Read::Said(said) => self.say(&said),
-            Read::Ask(ask, dialect) => {
+        let read = read(command, &mut self.session, || &policies, &self.home.rates);
+        let answer = match &read {
+            Read::Said(_) => None,
+            Read::Ask(ask, _) => {
                 assert_eq!(ask.items().count(), ask.len(), "every limit has its key");
-                let decided = at_once(engine.answer(0, std::iter::once(&ask)));
-                let mut said = Vec::new();
-                let mut reply = Reply::new(&mut said, self.session.version());
-                for answer in &decided {
-                    match dialect {
-                        Dialect::Throttle => reply.throttle(answer),
-                        Dialect::Ours => reply.decision(answer),
-                    }
-                }
-                self.say(&said);
+                Some(at_once(engine.answer_alone(0, ask)))
             }
-        }
+        };
+        let mut said = Vec::new();
+        write(&read, answer.as_ref(), self.session.version(), &mut said);
+        self.say(&said);
     }
 
     fn say(&mut self, said: &[u8]) {
