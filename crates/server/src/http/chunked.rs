@@ -1,9 +1,6 @@
 //! Bodies that come in pieces, each with its length before it.
 
-use std::ops::Range;
-
 use httparse::Status;
-use smallvec::SmallVec;
 
 use super::head::{Broken, TOO_LARGE, TOO_LONG};
 use crate::bounds::{HttpBounds, MOST_HEADERS};
@@ -11,56 +8,80 @@ use crate::bounds::{HttpBounds, MOST_HEADERS};
 const MALFORMED: Broken = Broken { status: 400, why: "a piece of the body is malformed" };
 /// More digits than any length has.
 const MOST_DIGITS: usize = 16;
+/// More than anybody says about a piece: its signature, at most.
+const MOST_EXTRA: usize = 1024;
 
-/// Puts the pieces together at the start of the bytes. Answers how long the body is, and how many bytes
-/// its pieces took; `None` if there is more to come, and then nothing is moved.
-///
-/// # Errors
-/// If a piece is malformed, or they are too long together.
-pub(super) fn join(
-    bytes: &mut [u8],
-    bounds: &HttpBounds,
-) -> Result<Option<(usize, usize)>, Broken> {
-    let mut pieces: SmallVec<[Range<usize>; 4]> = SmallVec::new();
-    let (mut at, mut length) = (0, 0);
-    loop {
-        let Some((from, size)) = size(bytes, at)? else { return Ok(None) };
-        if size > bounds.body_bytes.saturating_sub(length) {
-            return Err(TOO_LARGE);
-        }
-        at = from;
-        if size == 0 {
-            break;
-        }
-        match bytes.get(from + size..from + size + 2) {
-            Some(b"\r\n") => {}
-            Some(_) => return Err(MALFORMED),
-            None => return Ok(None),
-        }
-        pieces.push(from..from + size);
-        (at, length) = (from + size + 2, length + size);
+/// How far the pieces of a body were read. What comes later is read on from there: from the start, one
+/// who sends a byte at a time would have us read all of it for each.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    /// Where the next one begins.
+    at: usize,
+    /// How long they are together.
+    length: usize,
+}
+
+impl Pieces {
+    /// Puts the pieces together at the start of the bytes. Answers how long the body is, and how many bytes
+    /// its pieces took; `None` if there is more to come, and then nothing is moved.
+    ///
+    /// # Errors
+    /// If a piece is malformed, or they are too long together.
+    pub(super) fn join(
+        &mut self,
+        bytes: &mut [u8],
+        bounds: &HttpBounds,
+    ) -> Result<Option<(usize, usize)>, Broken> {
+        let Some(end) = self.read_on(bytes, bounds)? else { return Ok(None) };
+        put_together(bytes)?;
+        Ok(Some((self.length, end)))
     }
-    let Some(end) = trailers(bytes, at, bounds)? else { return Ok(None) };
-    let mut to = 0;
-    for piece in pieces {
-        let size = piece.len();
-        bytes.copy_within(piece, to);
-        to += size;
+
+    /// Where the pieces and what follows the last of them end.
+    fn read_on(&mut self, bytes: &[u8], bounds: &HttpBounds) -> Result<Option<usize>, Broken> {
+        loop {
+            let Some((from, size)) = size(bytes, self.at)? else { return Ok(None) };
+            if size > bounds.body_bytes.saturating_sub(self.length) {
+                return Err(TOO_LARGE);
+            }
+            if size == 0 {
+                return trailers(bytes, from, bounds);
+            }
+            match bytes.get(from + size..from + size + 2) {
+                Some(b"\r\n") => {}
+                Some(_) => return Err(MALFORMED),
+                None => return Ok(None),
+            }
+            *self = Pieces { at: from + size + 2, length: self.length + size };
+        }
     }
-    Ok(Some((length, end)))
+}
+
+/// Moves pieces that have all come to the start of the bytes.
+fn put_together(bytes: &mut [u8]) -> Result<(), Broken> {
+    let (mut at, mut to) = (0, 0);
+    while let Some((from, size @ 1..)) = size(bytes, at)? {
+        bytes.copy_within(from..from + size, to);
+        (at, to) = (from + size + 2, to + size);
+    }
+    Ok(())
 }
 
 /// How long the piece is whose length stands here, and where it begins. Lines end in both characters:
 /// whoever took one of them for an end would see other pieces than we do.
 fn size(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, Broken> {
     let rest = bytes.get(at..).unwrap_or_default();
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let digits =
+        rest.iter().take(MOST_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
     let after = rest.get(digits..).unwrap_or_default();
-    let extra = after.iter().take_while(|byte| is_extra(**byte)).count();
+    let extra = after.iter().take(MOST_EXTRA + 1).take_while(|byte| is_extra(**byte)).count();
     let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
     let begins = after.iter().take(extra).find(|byte| !is_blank(byte));
     if digits > MOST_DIGITS || begins.is_some_and(|byte| *byte != b';') {
         return Err(MALFORMED);
+    }
+    if extra > MOST_EXTRA {
+        return Err(TOO_LARGE);
     }
     match after.get(extra..).unwrap_or_default() {
         [] => return Ok(None),
@@ -103,7 +124,7 @@ mod tests {
     fn joined(text: &str, body_bytes: usize) -> Result<Option<(String, usize)>, u16> {
         let mut bytes = text.as_bytes().to_vec();
         let bounds = HttpBounds { body_bytes, ..HttpBounds::default() };
-        match join(&mut bytes, &bounds) {
+        match Pieces::default().join(&mut bytes, &bounds) {
             Ok(None) => {
                 assert_eq!(bytes, text.as_bytes(), "nothing is moved before all is there");
                 Ok(None)
@@ -135,5 +156,29 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(joined(text, 8), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn pieces_are_read_once_however_they_come() {
+        let sent = "3;x=y\r\nabc\r\n1\r\nd\r\n0\r\n\r\n".as_bytes();
+        // Where the pieces that have come whole end, when so many bytes have come.
+        let ends = [(0, 0), (11, 0), (12, 12), (17, 12), (18, 18), (22, 18)];
+        let mut pieces = Pieces::default();
+        for came in 0..sent.len() {
+            let mut bytes = sent[..came].to_vec();
+            assert_eq!(pieces.join(&mut bytes, &HttpBounds::default()), Ok(None));
+            let end = ends.iter().rev().find(|(from, _)| *from <= came).map(|(_, end)| *end);
+            assert_eq!(Some(pieces.at), end, "{came} bytes");
+        }
+        let mut bytes = sent.to_vec();
+        assert_eq!(pieces.join(&mut bytes, &HttpBounds::default()), Ok(Some((4, 23))));
+        assert_eq!(&bytes[..4], b"abcd");
+    }
+
+    #[test]
+    fn little_is_said_about_a_piece() {
+        let said = |bytes: usize| format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(bytes - 1));
+        assert_eq!(joined(&said(MOST_EXTRA), 8), Ok(Some(("a".into(), 11 + MOST_EXTRA))));
+        assert_eq!(joined(&said(MOST_EXTRA + 1), 8), Err(413));
     }
 }

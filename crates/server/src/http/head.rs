@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use httparse::{Error, Status};
 
-use super::chunked;
+use super::chunked::Pieces;
 use super::{Method, Request, is_json};
 use crate::bounds::{HttpBounds, MOST_HEADERS};
 use crate::trace;
@@ -96,23 +96,23 @@ impl Head {
 }
 
 /// Finds the request that begins at `start`. The pieces of a body that came in pieces are put together
-/// in their place.
+/// in their place, from where they were read last.
 ///
 /// # Errors
 /// If there is none.
-pub(super) fn find(buffer: &mut [u8], start: usize, bounds: &HttpBounds) -> Result<Step, Broken> {
+pub(super) fn find(
+    buffer: &mut [u8],
+    start: usize,
+    pieces: &mut Pieces,
+    bounds: &HttpBounds,
+) -> Result<Step, Broken> {
     let bytes = buffer.get(start..).unwrap_or_default();
     let mut fields = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let fields = fields.get_mut(..bounds.headers).unwrap_or_default();
     let mut request = httparse::Request::new(&mut []);
-    let length = match request.parse_with_uninit_headers(bytes, fields) {
-        Ok(Status::Complete(length)) if length <= bounds.head_bytes => length,
-        Ok(Status::Partial) if bytes.len() < bounds.head_bytes => {
-            return Ok(Step::Part { expects: false });
-        }
-        Ok(_) => return Err(TOO_LONG),
-        Err(Error::TooManyHeaders) => return Err(broken(431, "there are too many header fields")),
-        Err(_) => return Err(broken(400, "this is not HTTP")),
+    let parsed = request.parse_with_uninit_headers(bytes, fields);
+    let Some(length) = length(parsed, bytes.len(), bounds)? else {
+        return Ok(Step::Part { expects: false });
     };
     let is_new = request.version == Some(1);
     let framing = Framing::of(request.headers, is_new, bounds)?;
@@ -130,35 +130,32 @@ pub(super) fn find(buffer: &mut [u8], start: usize, bounds: &HttpBounds) -> Resu
         keeps_alive: !framing.closes && (is_new || framing.keeps_alive),
         end: 0,
     };
-    let frame = framing.length.unwrap_or(Length::Known(0));
     // Whoever is that old does not know what it would be told.
     let expects = framing.expects && is_new;
-    body(buffer, start + length, head, (frame, expects), bounds)
+    let frame = framing.length.unwrap_or(Length::Known(0));
+    let from = start + length;
+    let rest = buffer.get_mut(from..).unwrap_or_default();
+    let found = match frame {
+        Length::Known(length) => (rest.len() >= length).then_some((length, length)),
+        Length::Chunked => pieces.join(rest, bounds)?,
+    };
+    let whole = |(length, taken)| Head { body: from..from + length, end: from + taken, ..head };
+    Ok(found.map(whole).map_or(Step::Part { expects }, Step::Whole))
 }
 
-/// The request with its body, which begins at `from`.
-fn body(
-    buffer: &mut [u8],
-    from: usize,
-    head: Head,
-    (length, expects): (Length, bool),
+/// How long the head is, if it has come whole.
+fn length(
+    parsed: httparse::Result<usize>,
+    came: usize,
     bounds: &HttpBounds,
-) -> Result<Step, Broken> {
-    let found = match length {
-        Length::Known(length) => {
-            let to = from + length;
-            (buffer.len() >= to).then_some((length, to))
-        }
-        Length::Chunked => {
-            let rest = buffer.get_mut(from..).unwrap_or_default();
-            let found = chunked::join(rest, bounds)?;
-            found.map(|(length, taken)| (length, from + taken))
-        }
-    };
-    Ok(match found {
-        Some((length, end)) => Step::Whole(Head { body: from..from + length, end, ..head }),
-        None => Step::Part { expects },
-    })
+) -> Result<Option<usize>, Broken> {
+    match parsed {
+        Ok(Status::Complete(length)) if length <= bounds.head_bytes => Ok(Some(length)),
+        Ok(Status::Partial) if came < bounds.head_bytes => Ok(None),
+        Ok(_) => Err(TOO_LONG),
+        Err(Error::TooManyHeaders) => Err(broken(431, "there are too many header fields")),
+        Err(_) => Err(broken(400, "this is not HTTP")),
+    }
 }
 
 impl<'b> Framing<'b> {

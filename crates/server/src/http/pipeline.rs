@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::chunked::Pieces;
 use super::head::{Broken, Head, Step, find};
 use crate::bounds::HttpBounds;
 
@@ -15,6 +16,8 @@ pub(super) struct Pipeline {
     /// Whether the one empty line that may stand before it was passed over. More are part of its head,
     /// and count as such.
     after_line: bool,
+    /// How much of its body has come, if that comes in pieces.
+    pieces: Pieces,
 }
 
 /// What comes after the requests that were found.
@@ -36,9 +39,9 @@ impl Pipeline {
         let mut heads = Heads::new();
         let then = loop {
             self.pass_line(bytes);
-            match find(bytes, self.start, bounds) {
+            match find(bytes, self.start, &mut self.pieces, bounds) {
                 Ok(Step::Whole(head)) => {
-                    (self.start, self.after_line) = (head.end, false);
+                    *self = Pipeline { start: head.end, ..Pipeline::default() };
                     let is_full = heads.len() + 1 >= bounds.pipeline;
                     let is_last = !head.keeps_alive || is_full || head.is_look(bytes);
                     heads.push(head);
