@@ -120,21 +120,21 @@ fn suggest(server: &Server, policy: Option<&PolicyConfig>) {
     let policy = policy.map(|config| (config.policy.name(), subjects(&config.policy)));
     if let Some(address) = server.http() {
         match &policy {
-            Some((policy, whom)) => anstream::println!(
-                "  curl --json '{{\"policy\": \"{policy}\", {}}}' http://{address}/v1/check",
-                in_json(whom)
-            ),
+            Some((policy, whom)) => {
+                let check = in_json(policy, whom);
+                anstream::println!("  curl --json '{check}' http://{address}/v1/check");
+            }
             None => anstream::println!("  curl http://{address}/v1/policies"),
         }
     }
     let Some(port) = server.resp().as_ref().map(SocketAddr::port) else { return };
     if let Some((policy, whom)) = policy {
         let key = |kind: &&str| match *kind {
-            "" => "user-42".to_owned(),
-            kind => format!("{kind}=42"),
+            "" => " user-42".to_owned(),
+            kind => format!(" {kind}=42"),
         };
-        let whom: Vec<_> = whom.iter().map(key).collect();
-        anstream::println!("  redis-cli -p {port} TG.CHECK {policy} {}", whom.join(" "));
+        let whom: String = whom.iter().map(key).collect();
+        anstream::println!("  redis-cli -p {port} TG.CHECK {policy}{whom}");
     }
     anstream::println!("  redis-cli -p {port} CL.THROTTLE user-42 15 30 60");
 }
@@ -145,11 +145,13 @@ fn subjects(policy: &Policy) -> BTreeSet<&str> {
     counted.map(|limit| limit.per().map_or("", Name::as_str)).collect()
 }
 
-/// The same, as a check names them.
-fn in_json(whom: &BTreeSet<&str>) -> String {
+/// A check of them.
+fn in_json(policy: &Name, whom: &BTreeSet<&str>) -> String {
     let named = whom.iter().filter(|kind| !kind.is_empty());
     let named: Vec<_> = named.map(|kind| format!("\"{kind}\": \"42\"")).collect();
+    let policy = Some(format!("\"policy\": \"{policy}\""));
     let one = whom.contains("").then(|| "\"key\": \"user-42\"".to_owned());
     let several = (!named.is_empty()).then(|| format!("\"keys\": {{{}}}", named.join(", ")));
-    one.into_iter().chain(several).collect::<Vec<_>>().join(", ")
+    let members: Vec<_> = [policy, one, several].into_iter().flatten().collect();
+    format!("{{{}}}", members.join(", "))
 }

@@ -23,10 +23,7 @@ pub(crate) fn run(args: &Validate) -> anyhow::Result<Answer> {
     let name = args.file.display();
     let text = file::read(&args.file).with_context(|| format!("cannot read {name}"))?;
     let is_config = args.file.extension().is_some_and(|ending| ending == "toml");
-    let mut found = if is_config { Findings::config(&text) } else { Findings::lines(&text) };
-    if found.limits == 0 && found.mistakes.is_empty() {
-        found.mistakes.push(Mistake::new(1, 1, "there is no limit in this file"));
-    }
+    let found = if is_config { Findings::config(&text) } else { Findings::lines(&text) };
     report(&found, &args.file, args.json)
 }
 
@@ -72,10 +69,13 @@ impl Findings {
                 found.mistakes.push(Mistake::new(number + 1, column, error.to_string()));
             }
         }
+        if found.limits == 0 {
+            found.mistakes.push(Mistake::new(1, 1, "there is no limit in this file"));
+        }
         found
     }
 
-    /// A config file.
+    /// A config file. It may have no policies: limits may come with `--limit` and `CL.THROTTLE`.
     fn config(text: &str) -> Findings {
         match Config::parse(text) {
             Ok(Config { policies, not_yet, .. }) => {

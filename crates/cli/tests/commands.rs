@@ -303,6 +303,11 @@ fn validate_says_when_all_is_right() {
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains(":2:10: policy.a.limits is empty"), "{}", ran.out);
 
+    let unlimited = file(".toml", "[server]\nhttp = \"off\"\n");
+    let ran = run(&["validate", unlimited.path().to_str().unwrap()], "");
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "a server can be started with it");
+    assert!(ran.err.contains("0 limits checked, no mistake"), "{}", ran.err);
+
     let broken = file(".toml", "[policy.a\nlimits = [\n");
     let ran = run(&["validate", broken.path().to_str().unwrap()], "");
     assert_eq!(ran.code, 1);

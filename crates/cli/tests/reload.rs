@@ -169,7 +169,10 @@ fn a_change_is_seen_without_being_told() {
 #[test]
 fn an_empty_file_changes_nothing() {
     let file = File::new(&config(7));
-    let serving = Serving::start(&["--config", file.path(), "--log-level", "off"]);
+    // A policy that is not the file's does not make up for those that are.
+    let limit = ["--limit", "gcra 10/s"];
+    let args = ["--config", file.path(), "--log-level", "off"];
+    let serving = Serving::start(&[&args[..], &limit].concat());
     fs::write(&file.path, "").unwrap();
     wait_for_reloads(&serving, "refused", 1);
     assert!(serving.get("/v1/policies").contains("fixed-window 7/"));

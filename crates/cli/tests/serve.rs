@@ -46,6 +46,16 @@ fn what_is_to_be_tried_names_whom_it_counts() {
     ask(&mut serving.resp(), "TG.CHECK default user-42 ip=42", "*5\r\n:1\r\n:1\r\n:0\r\n");
 }
 
+/// Nobody is named where nobody is counted.
+#[test]
+fn what_is_to_be_tried_is_right_where_all_count_together() {
+    let serving = Serving::start(&["--limit", "gcra 1/min burst 5 per all"]);
+    let said = &serving.said;
+    assert!(said.contains("'{\"policy\": \"default\"}'"), "{said}");
+    assert!(said.contains("TG.CHECK default\n"), "{said}");
+    ask(&mut serving.resp(), "TG.CHECK default", "*5\r\n:1\r\n:5\r\n:4\r\n");
+}
+
 /// Without a policy of one's own there is one to begin with.
 #[test]
 fn it_starts_with_nothing_said() {
@@ -131,6 +141,43 @@ fn two_servers_on_one_redis_count_together() {
     // A store that is gone is an error of its own kind, not an answer.
     drop(redis);
     ask(&mut other.resp(), "TG.CHECK default user-42", "-TGDOWN the store is unavailable: ");
+    // Nobody has to be asked where nothing is counted, and so nobody has answered.
+    ask(&mut other.resp(), "TG.CHECK default user-42 FACTOR 0", "*5\r\n:1\r\n");
+    let page = other.get("/metrics");
+    assert!(page.contains("tollgate_store_up 0\n"), "{page}");
+}
+
+/// Redis takes fewer limits in one call than memory does, those of a candidate as well.
+#[test]
+fn too_many_limits_for_redis_are_told() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("tollgate.toml");
+    let many = ["\"gcra 1/s\""; 17].join(", ");
+    for member in ["limits", "candidate"] {
+        let one = if member == "limits" { "" } else { "limits = [\"gcra 1/s\"]\n" };
+        std::fs::write(&path, format!("[policy.a]\n{one}{member} = [{many}]\n")).unwrap();
+        let mut command = Command::new(cargo_bin!("tollgate"));
+        command.args(["serve", "--store", "redis://127.0.0.1:1", "--config"]).arg(&path);
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("more than 16 limits"), "{error}");
+    }
+}
+
+/// Whoever wants no colours gets none in the log, and whoever wants them does.
+#[test]
+fn the_log_has_the_colours_that_were_asked_for() {
+    for (color, has) in [("always", true), ("never", false), ("auto", false)] {
+        let mut command = Command::new(cargo_bin!("tollgate"));
+        command.args(["--color", color]).stderr(std::process::Stdio::piped());
+        let mut serving = Serving::run(command, &[]);
+        serving.signal("TERM");
+        let mut log = String::new();
+        serving.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert!(log.contains("stopping"), "{log}");
+        assert_eq!(log.contains("\x1b["), has, "{color}: {log:?}");
+    }
 }
 
 #[test]

@@ -61,6 +61,13 @@ impl<'a> Op<'a> {
         Some(Cow::Owned(handle))
     }
 
+    /// Whether a store has anything to look up, keep or forget for it. Where no limit counts, it has not.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        let counts = self.items.iter().any(|item| item.limit.capacity().is_some());
+        counts || self.id.is_some() || self.act == Act::Reset
+    }
+
     /// What is wrong with the operation itself, whatever the store.
     pub(crate) fn flaw(&self) -> Option<&'static str> {
         if self.cost > MAX_COST {

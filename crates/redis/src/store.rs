@@ -1,6 +1,6 @@
 //! The store: operations become calls of a script, and its answers decisions.
 
-use tollgate_core::{Act, Answered, Decision, Left, Op, Store, StoreError, Time, explain};
+use tollgate_core::{Answered, Decision, Left, Op, Store, StoreError, Time, explain};
 
 use crate::call::keys::Prefix;
 use crate::call::reply::{Decided, Reply};
@@ -166,8 +166,7 @@ fn answer_here(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
     if let Some(mistake) = mistake(op) {
         return Some(Err(mistake));
     }
-    let counts = op.items.iter().any(|item| item.limit.capacity().is_some());
-    if counts || op.id.is_some() || op.act == Act::Reset {
+    if op.is_kept() {
         return None;
     }
     let limits = op.items.iter().map(|item| (item.limit.measure(), Left::Nothing, Time::EPOCH));

@@ -6,17 +6,17 @@ pub(crate) mod policies;
 pub(crate) mod regime;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
-use std::time::{Duration, Instant};
 use tollgate::{Clock, Fill, MemoryStore};
 use tollgate_core::{Act, Answered, Decision, Item, Op, Span, Store, StoreError, Time};
 
 use crate::config::PolicyConfig;
 use crate::host::seats::Seats;
+use crate::host::seldom::Seldom;
 use crate::metrics::{Counts, Latency, Outcome, Reloads};
 use ask::{Ask, Beside};
 use policies::Policies;
@@ -26,9 +26,6 @@ pub(crate) type Answer = Result<Decision, StoreError>;
 
 /// One is by far the most common number of operations that come together.
 pub(crate) type Answers = SmallVec<[Answer; 1]>;
-
-/// How often it is told at most that the store is gone or back.
-const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 /// Where states are kept.
 pub(crate) struct Shelf {
@@ -57,8 +54,9 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        [("resp", self.resp.taken()), ("http", self.http.taken())].into_iter()
+    /// Each with the name of its protocol.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &Seats)> {
+        [("resp", &*self.resp), ("http", &*self.http)].into_iter()
     }
 }
 
@@ -74,7 +72,7 @@ pub(crate) struct Engine {
     /// Whether the store could be reached when it was last asked.
     is_up: AtomicBool,
     /// When that was last told.
-    told_at: Mutex<Option<Instant>>,
+    reports: Seldom,
     policies: ArcSwap<Policies>,
     loops: usize,
     /// What became of operations that brought their limits along.
@@ -90,7 +88,7 @@ impl Engine {
         Engine {
             shelf,
             is_up: AtomicBool::new(true),
-            told_at: Mutex::default(),
+            reports: Seldom::default(),
             policies: ArcSwap::from_pointee(policies),
             loops,
             travelling: Counts::new(loops),
@@ -187,20 +185,22 @@ impl Engine {
         }
         let is_up = !out.iter().any(|said| said.as_ref().is_err_and(StoreError::is_unavailable));
         if self.is_up.load(Ordering::Relaxed) != is_up {
-            self.is_up.store(is_up, Ordering::Relaxed);
-            self.report(is_up);
+            self.note(is_up, ops, out);
         }
     }
 
-    /// Tells that the store is gone, or back; not too often where that changes all the time.
+    /// Notes that the store is gone, or back; and tells it, but not too often where that changes all the
+    /// time.
     #[cold]
-    fn report(&self, is_up: bool) {
-        let mut told = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_some_and(|told| told.elapsed() < BETWEEN_REPORTS) {
+    fn note(&self, is_up: bool, ops: &[Op<'_>], said: &[Answer]) {
+        // What it need not be asked for says nothing of it.
+        let is_of_store = |(op, said): (&Op<'_>, &Answer)| op.is_kept() && said.is_ok();
+        if is_up && !ops.iter().zip(said).any(is_of_store) {
             return;
         }
-        *told = Some(Instant::now());
+        self.is_up.store(is_up, Ordering::Relaxed);
         match is_up {
+            _ if !self.reports.is_time() => {}
             true => tracing::info!("the store answers again"),
             false => tracing::error!("the store does not answer"),
         }

@@ -4,6 +4,7 @@ pub(crate) mod event_loop;
 pub(crate) mod pool;
 pub(crate) mod porter;
 pub(crate) mod seats;
+pub(crate) mod seldom;
 pub(crate) mod wire;
 
 use std::rc::Rc;

@@ -15,6 +15,7 @@ mod refusal;
 mod response;
 mod routes;
 mod two;
+mod unsent;
 mod wish;
 
 /// What is said of a body that is JSON.
@@ -29,6 +30,8 @@ struct Request<'b> {
     /// Whether the body says that it is JSON.
     is_json: bool,
     body: &'b [u8],
+    /// Whether a browser sends it for a page.
+    is_of_page: bool,
     /// Which trace it belongs to, in the words of `traceparent`.
     trace: Option<&'b str>,
 }

@@ -5,6 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_server::Server;
@@ -14,6 +15,12 @@ const MOST: usize = 64 * 1024;
 
 /// The largest piece of memory that anyone has asked for.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+/// How much memory is in use.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whoever watches does so alone.
+static ALONE: Mutex<()> = Mutex::new(());
 
 struct Watching;
 
@@ -25,17 +32,21 @@ static ALLOCATOR: Watching = Watching;
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         LARGEST.fetch_max(size, Ordering::Relaxed);
+        LIVE.fetch_add(size, Ordering::Relaxed);
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's.
         unsafe { System.realloc(place, layout, size) }
     }
@@ -61,6 +72,7 @@ const HTTP: [&str; 6] = [
 
 #[test]
 fn what_is_only_announced_takes_no_room() {
+    let _alone = ALONE.lock().unwrap();
     let here = || "127.0.0.1:0".parse().unwrap();
     let server = Server::builder().resp(here()).http(here()).loops(1).start().unwrap();
     let [resp, http] = [server.resp(), server.http()].map(Option::unwrap);
@@ -87,4 +99,33 @@ fn what_is_only_announced_takes_no_room() {
         let largest = LARGEST.swap(0, Ordering::Relaxed);
         assert!(largest <= MOST, "{text:?}: {largest} bytes at once");
     }
+}
+
+/// What a command needed is given back when it is answered, however long the connection stays.
+#[test]
+fn whoever_is_quiet_keeps_no_memory() {
+    const CLIENTS: usize = 50;
+    let _alone = ALONE.lock().unwrap();
+    let here = "127.0.0.1:0".parse().unwrap();
+    let server = Server::builder().resp(here).loops(1).start().unwrap();
+    let mut clients: Vec<_> =
+        (0..CLIENTS).map(|_| TcpStream::connect(server.resp().unwrap()).unwrap()).collect();
+    let mut used = [0; 2];
+    for (turn, used) in used.iter_mut().enumerate() {
+        // The second time they send a command of sixty thousand bytes, first half of it.
+        let word = format!("$4000\r\n{}\r\n", "x".repeat(4_000));
+        let command = ["PING\r\n".to_owned(), format!("*15\r\n{}", word.repeat(15))];
+        let (half, rest) = command[turn].split_at(command[turn].len() / 2);
+        for part in [half, rest] {
+            clients.iter_mut().for_each(|client| client.write_all(part.as_bytes()).unwrap());
+        }
+        for client in &mut clients {
+            let mut answer = [0; 4_096];
+            assert!(client.read(&mut answer).unwrap() > 0);
+        }
+        *used = LIVE.load(Ordering::Relaxed);
+    }
+    let [before, after] = used;
+    let more = after.saturating_sub(before);
+    assert!(more < CLIENTS * 8 * 1024, "{more} bytes for {CLIENTS} quiet connections");
 }

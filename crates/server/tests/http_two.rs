@@ -10,6 +10,8 @@ mod frames;
 mod stop;
 #[allow(dead_code, reason = "other tests need the rest of it")]
 mod talk;
+#[path = "http_two/unread.rs"]
+mod unread;
 
 use std::convert::Infallible;
 use std::pin::Pin;

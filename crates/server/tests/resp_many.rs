@@ -50,12 +50,15 @@ fn too_many_are_told_and_the_others_go_on() {
     const REFUSAL: &str = "-ERR max number of clients reached\r\n";
     let mut bounds = RespBounds::default();
     bounds.connections = 10;
-    let server = talk::server().resp_bounds(bounds).start().unwrap();
+    let http = "127.0.0.1:0".parse().unwrap();
+    let server = talk::server().resp_bounds(bounds).http(http).start().unwrap();
     let mut clients: Vec<_> = (0..10).map(|_| Client::of(&server)).collect();
     clients.iter_mut().for_each(Client::is_served);
     for _ in 0..5 {
         assert_eq!(Client::of(&server).rest(), REFUSAL);
     }
+    let page = Client::http(&server).get("/metrics").body;
+    assert!(page.contains("tollgate_connections_refused_total{protocol=\"resp\"} 5\n"), "{page}");
     clients.iter_mut().for_each(Client::is_served);
     // One leaves politely, one does not.
     assert_eq!(clients.pop().unwrap().ask("QUIT\r\n"), "+OK\r\n");

@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "other tests need the rest of it")]
 mod talk;
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::sync::OnceLock;
 use std::thread;
@@ -274,6 +274,24 @@ proptest! {
 }
 
 /// As from `printf 'PING\r\n' | nc`.
+/// Whoever is still sending when it is left hears what it was answered, and why it is left.
+#[test]
+fn who_is_left_while_it_sends_is_answered() {
+    let server = server();
+    let more = vec![b'x'; 300_000];
+    for (last, said) in [("QUIT\r\n", "+OK\r\n"), ("*65\r\n", "-ERR Protocol error: ")] {
+        let mut client = Client::of(&server);
+        client.send([b"PING\r\n".repeat(100), last.into(), more.clone()].concat());
+        for _ in 0..100 {
+            assert_eq!(client.reply(), "+PONG\r\n");
+        }
+        let goodbye = client.reply();
+        assert!(goodbye.starts_with(said), "{goodbye}");
+        let mut nothing = Vec::new();
+        assert_eq!(client.stream().read_to_end(&mut nothing).unwrap(), 0, "an end, not a reset");
+    }
+}
+
 #[test]
 fn who_has_said_all_is_still_answered() {
     let server = server();

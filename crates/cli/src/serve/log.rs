@@ -1,7 +1,8 @@
 //! What the server says while it runs: to standard error, for people or for programs.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 
+use anstream::{AutoStream, ColorChoice};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -14,7 +15,7 @@ use crate::args::Log;
 pub(super) fn begin(form: Log, level: LevelFilter) -> anyhow::Result<traces::Sending> {
     let lines = fmt::layer()
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(AutoStream::choice(&io::stderr()) != ColorChoice::Never)
         .with_target(false);
     let lines = match form {
         Log::Text => lines.with_filter(level).boxed(),

@@ -110,7 +110,7 @@ impl Reloading {
         let text = settings::read_text(path);
         self.text = text.as_ref().ok().cloned();
         let config = text.and_then(|text| settings::parse(args, &text));
-        match config.and_then(|config| self.accept(config)) {
+        match config.and_then(|config| self.accept(args, config)) {
             Err(error) => {
                 server.count_reload(false);
                 tracing::error!("the config is not changed: {error:#}");
@@ -123,8 +123,9 @@ impl Reloading {
     }
 
     /// A file that is empty for a moment is valid, and would let nobody be found.
-    fn accept(&self, config: Config) -> anyhow::Result<Config> {
-        let is_emptied = config.policies.is_empty() && !self.policies.is_empty();
+    fn accept(&self, args: &Serve, config: Config) -> anyhow::Result<Config> {
+        let has_own = |policies: &[PolicyConfig]| settings::has_own(args, policies);
+        let is_emptied = has_own(&self.policies) && !has_own(&config.policies);
         ensure!(!is_emptied, "it has no policies any more; restart the server if that is meant");
         Ok(config)
     }

@@ -46,12 +46,21 @@ pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     if let Some(url) = &args.store {
         config.store.url.clone_from(url);
     }
-    let is_long = |config: &PolicyConfig| config.policy.limits().len() > MOST_LIMITS;
+    let is_long = |config: &PolicyConfig| {
+        config.policy.limits().len().max(config.candidate.len()) > MOST_LIMITS
+    };
     if let Some(long) = config.policies.iter().find(|one| config.store.is_far() && is_long(one)) {
         let name = long.policy.name();
-        bail!("policy {name} has more than {MOST_LIMITS} limits, which is the most in Redis");
+        bail!(
+            "policy {name} or its candidate has more than {MOST_LIMITS} limits, which is the most in Redis"
+        );
     }
     Ok(config)
+}
+
+/// Whether some of these policies are of the file, and not of `--limit`.
+pub(super) fn has_own(args: &Serve, policies: &[PolicyConfig]) -> bool {
+    policies.len() > usize::from(!args.limits.is_empty())
 }
 
 /// Each with its place, as compilers write it.

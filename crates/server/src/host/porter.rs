@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
 use crate::host::seats::{Most, Seat, Seats};
+use crate::host::seldom::Seldom;
 
 /// How many may wait to be let in: after a restart all clients come at once.
 const WAITING: i32 = 1_024;
@@ -76,28 +77,37 @@ impl Porter {
             Ok(listener) => listener,
             Err(error) => return tracing::error!("nobody can be let in: {error}"),
         };
+        let complaints = Seldom::default();
         for turn in 0_usize.. {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 _ = stopped.wait_for(|stopped| *stopped) => return,
             };
             match accepted {
-                Ok((stream, peer)) => self.show_in(stream, peer.ip(), turn),
+                Ok((stream, peer)) => {
+                    if !self.show_in(stream, peer.ip(), turn) && complaints.is_time() {
+                        let (protocol, peer) = (self.protocol, peer.ip());
+                        tracing::warn!(%peer, "no place for more connections of {protocol:?}");
+                    }
+                }
                 // Only this one has changed its mind.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 // Others are served meanwhile, and leave what is missing.
                 Err(error) => {
-                    tracing::warn!("nobody can be let in for a moment: {error}");
+                    if complaints.is_time() {
+                        tracing::warn!("nobody can be let in for a moment: {error}");
+                    }
                     tokio::time::sleep(PAUSE).await;
                 }
             }
         }
     }
 
-    fn show_in(&self, stream: TcpStream, peer: IpAddr, turn: usize) {
+    /// Whether there was a place.
+    fn show_in(&self, stream: TcpStream, peer: IpAddr, turn: usize) -> bool {
         let Some(seat) = self.seats.take(peer, self.most) else {
             let _ = stream.try_write(self.protocol.sorry());
-            return;
+            return false;
         };
         let _ = stream.set_nodelay(true);
         // A client whose machine has gone says nothing, and would keep its place for good.
@@ -109,5 +119,6 @@ impl Porter {
             // If the loop has ended, so has the server.
             let _ = door.send(Guest { stream, number, protocol: self.protocol, seat });
         }
+        true
     }
 }

@@ -12,6 +12,8 @@ pub(crate) struct Seats(Mutex<Taken>);
 struct Taken {
     all: usize,
     by_peer: HashMap<IpAddr, usize>,
+    /// How often there was no place.
+    refused: u64,
 }
 
 /// How many there may be.
@@ -34,18 +36,24 @@ impl Seats {
         let peer = peer(address);
         self.with(|taken| {
             let own = taken.by_peer.get(&peer).copied().unwrap_or(0);
-            let fits = taken.all < most.all && own < most.of_peer;
-            fits.then(|| {
-                taken.all += 1;
-                taken.by_peer.insert(peer, own + 1);
-                Seat { seats: Arc::clone(self), peer }
-            })
+            if taken.all >= most.all || own >= most.of_peer {
+                taken.refused += 1;
+                return None;
+            }
+            taken.all += 1;
+            taken.by_peer.insert(peer, own + 1);
+            Some(Seat { seats: Arc::clone(self), peer })
         })
     }
 
     /// How many are taken.
     pub(crate) fn taken(&self) -> usize {
         self.with(|taken| taken.all)
+    }
+
+    /// How often there was none.
+    pub(crate) fn refused(&self) -> u64 {
+        self.with(|taken| taken.refused)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Taken) -> T) -> T {

@@ -33,8 +33,10 @@ pub(crate) struct Wire {
     pub(crate) out: Vec<u8>,
     /// from here on.
     sent: usize,
-    /// Whether the connection is closed once all is sent.
+    /// Whether the connection is closed once all is sent,
     pub(crate) leaving: bool,
+    /// though the client may still be sending.
+    pub(crate) is_cut_off: bool,
     idle: Option<Pin<Box<Sleep>>>,
     /// Whether nothing came since this was last looked at.
     quiet: bool,
@@ -65,6 +67,7 @@ impl Wire {
             out: Vec::new(),
             sent: 0,
             leaving: false,
+            is_cut_off: false,
             idle: None,
             quiet: false,
         }
@@ -105,11 +108,15 @@ impl Wire {
     pub(crate) fn keep(&mut self, buffer: Box<[u8]>, start: usize, filled: usize) {
         // Whoever never stops to send must not keep the server from stopping.
         self.leaving |= self.home.is_stopping();
-        if !self.leaving {
-            self.rest.extend_from_slice(buffer.get(start..filled).unwrap_or_default());
+        let rest = buffer.get(start..filled).unwrap_or_default();
+        if self.leaving {
+            self.is_cut_off |= !rest.is_empty() || filled == buffer.len();
+        } else {
+            self.rest.extend_from_slice(rest);
         }
         if self.rest.is_empty() {
-            self.rest_by = None;
+            // Whoever is quiet has no memory that was needed once.
+            (self.rest, self.rest_by) = (Vec::new(), None);
         } else if start > 0 || self.rest_by.is_none() {
             self.rest_by = Some(Instant::now() + self.room().patience);
         }
@@ -204,9 +211,12 @@ impl Wire {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits a little for a client that may still be sending: closed at once, it would be told that the
-    /// connection is broken, and might not read why.
-    pub(crate) async fn linger(mut self) {
+    /// Closes the connection. A client that may still be sending is waited for a little: it would be told
+    /// that the connection is broken, and might not read what it was answered, or why it is left.
+    pub(crate) async fn close(mut self) {
+        if !self.is_cut_off {
+            return;
+        }
         let reading = async {
             self.stream.shutdown().await?;
             let mut nowhere = tokio::io::sink();

@@ -25,15 +25,13 @@ pub(crate) struct Connection {
     is_new: bool,
     /// Whether the client was told to send the rest of its request.
     is_told: bool,
-    /// Whether it was told why there is nothing more, and may still be sending.
-    is_refused: bool,
 }
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
         let wire = Wire::new(stream, number, home, |home| &home.http);
         let pipeline = Pipeline::default();
-        Connection { wire, pipeline, is_new: true, is_told: false, is_refused: false }
+        Connection { wire, pipeline, is_new: true, is_told: false }
     }
 
     /// Answers until one side leaves.
@@ -67,9 +65,7 @@ impl Connection {
                 yield_now().await;
             }
         }
-        if self.is_refused {
-            self.wire.linger().await;
-        }
+        self.wire.close().await;
     }
 
     /// Answers all requests that have arrived whole, and says how many bytes they took.
@@ -133,7 +129,7 @@ impl Connection {
         let manner = Manner { date: &date, without_body, connection: Some("close") };
         response.write_to(&mut self.wire.out, manner);
         self.wire.leaving = true;
-        self.is_refused = true;
+        self.wire.is_cut_off = true;
     }
 }
 

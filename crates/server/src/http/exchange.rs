@@ -88,6 +88,7 @@ impl<'b> Want<'b> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let want = |act, wishes, form| Want { act, wishes, form };
         Ok(match routes::find(request.method, path)? {
+            Route::Act(_) | Route::Batch if request.is_of_page => return Err(Refusal::of_page()),
             Route::Act(_) | Route::Batch if !request.is_json => return Err(Refusal::no_json()),
             Route::Act(act) => want(act, smallvec![body::one(request.body)?], Form::One),
             Route::Batch => want(Act::Check, body::many(request.body, most)?.into(), Form::Batch),

@@ -16,6 +16,7 @@ pub(super) struct Head {
     pub(super) method: Method,
     target: Range<usize>,
     is_json: bool,
+    is_of_page: bool,
     trace: Option<Range<usize>>,
     body: Range<usize>,
     /// Whether it is of HTTP/1.0.
@@ -66,6 +67,7 @@ struct Framing<'b> {
     keeps_alive: bool,
     expects: bool,
     is_json: bool,
+    is_of_page: bool,
     trace: Option<&'b [u8]>,
 }
 
@@ -82,6 +84,7 @@ impl Head {
             target: text(&self.target).unwrap_or_default(),
             trace: self.trace.as_ref().and_then(text),
             is_json: self.is_json,
+            is_of_page: self.is_of_page,
             body: buffer.get(self.body.clone()).unwrap_or_default(),
         }
     }
@@ -124,6 +127,7 @@ pub(super) fn find(
         method: Method::named(request.method.unwrap_or_default()),
         target: place(request.path.unwrap_or_default().as_bytes()),
         is_json: framing.is_json,
+        is_of_page: framing.is_of_page,
         trace: framing.trace.map(place),
         body: 0..0,
         is_old: !is_new,
@@ -193,6 +197,7 @@ impl<'b> Framing<'b> {
                     return Err(broken(417, "only 100-continue can be expected"));
                 }
             }
+            6 if is(name, "origin") => self.is_of_page = true,
             10 if is(name, "connection") => self.connection(value),
             11 if is(name, trace::PARENT) => self.trace = Some(value),
             12 if is(name, "content-type") => self.is_json = is_json(value),

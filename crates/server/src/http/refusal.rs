@@ -32,6 +32,11 @@ impl Refusal {
         Refusal::new(404, detail)
     }
 
+    /// A browser sends it for a page that someone visits.
+    pub(super) fn of_page() -> Refusal {
+        Refusal::new(403, "web pages are not answered; ask without the header origin")
+    }
+
     /// A body of another kind.
     pub(super) fn no_json() -> Refusal {
         Refusal::new(415, "expected JSON, and the header content-type: application/json")
@@ -50,6 +55,11 @@ impl Refusal {
     /// Its end did not come in time.
     pub(super) fn late() -> Refusal {
         Refusal::new(408, "the rest of the request did not come in time")
+    }
+
+    /// Enough answers wait to be read.
+    pub(super) fn unread() -> Refusal {
+        Refusal::new(503, "answers of this connection are not read")
     }
 
     /// The same, for one of many.

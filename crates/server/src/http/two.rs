@@ -5,12 +5,13 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::Cursor;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, ORIGIN};
 use hyper::rt::Executor;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -23,6 +24,7 @@ use super::exchange::exchange;
 use super::head::TOO_LARGE;
 use super::refusal::Refusal;
 use super::response::Response;
+use super::unsent::{Stalled, Told, Unsent};
 use super::{Method, Request, is_json};
 use crate::bounds::HttpBounds;
 use crate::host::event_loop::Loop;
@@ -49,16 +51,17 @@ pub(super) async fn serve(wire: Wire, begun: Vec<u8>) {
     let (stream, home, mut visit) = wire.into_parts();
     let (reader, writer) = stream.into_split();
     let stream = tokio::io::join(Cursor::new(begun).chain(reader), writer);
-    let (answering, asked) = (Rc::clone(&home), Rc::new(Cell::new(0_u64)));
-    let heard = Rc::clone(&asked);
+    let (asked, unsent) = (Rc::new(Cell::new(0_u64)), Arc::<Unsent>::default());
+    let (answering, heard, sending) = (Rc::clone(&home), Rc::clone(&asked), Arc::clone(&unsent));
     let service = service_fn(move |request| {
         heard.set(heard.get().wrapping_add(1));
-        answer(Rc::clone(&answering), request)
+        answer(Rc::clone(&answering), Arc::clone(&sending), request)
     });
     let connection = builder(&home.bounds().http).serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let HttpBounds { idle, patience, .. } = home.bounds().http;
     let mut timer = std::pin::pin!(sleep(idle));
+    let mut stalled = Stalled::new(unsent, patience);
     let (mut is_told, mut known) = (false, 0);
     poll_fn(|cx| {
         visit.wake_by(cx.waker());
@@ -76,7 +79,10 @@ pub(super) async fn serve(wire: Wire, begun: Vec<u8>) {
             timer.as_mut().reset(Instant::now() + patience);
         }
         // Whoever breaks the protocol is told by the connection itself.
-        connection.as_mut().poll(cx).map(drop)
+        if connection.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        stalled.poll(cx)
     })
     .await;
 }
@@ -95,43 +101,50 @@ fn builder(bounds: &HttpBounds) -> http2::Builder<Here> {
     builder
 }
 
-type Answer = hyper::Response<Full<Bytes>>;
+type Answer = hyper::Response<Told>;
 
-async fn answer(home: Rc<Loop>, request: hyper::Request<Incoming>) -> Result<Answer, Infallible> {
+async fn answer(
+    home: Rc<Loop>,
+    unsent: Arc<Unsent>,
+    request: hyper::Request<Incoming>,
+) -> Result<Answer, Infallible> {
     let (head, body) = request.into_parts();
     let bounds = &home.bounds().http;
+    let refused = |refusal: &Refusal| {
+        let mut response = Response::default();
+        refusal.write_to(&mut response);
+        Ok(written(&response, &unsent))
+    };
+    if !unsent.fewer_than(bounds.unread_bytes, bounds.patience).await {
+        return refused(&Refusal::unread());
+    }
     let body = Limited::new(body, bounds.body_bytes).collect();
     let body = match tokio::time::timeout(bounds.patience, body).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            return Ok(refused(&Refusal::from(TOO_LARGE)));
+            return refused(&Refusal::from(TOO_LARGE));
         }
-        Ok(Err(_)) => return Ok(refused(&Refusal::bad_request("the body did not arrive"))),
-        Err(_) => return Ok(refused(&Refusal::late())),
+        Ok(Err(_)) => return refused(&Refusal::bad_request("the body did not arrive")),
+        Err(_) => return refused(&Refusal::late()),
     };
     let request = Request {
         method: Method::named(head.method.as_str()),
         target: head.uri.path_and_query().map_or("/", |target| target.as_str()),
         is_json: head.headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())),
+        is_of_page: head.headers.contains_key(ORIGIN),
         body: &body,
         trace: head.headers.get(trace::PARENT).and_then(|value| value.to_str().ok()),
     };
-    let mut answer = Answer::default();
-    exchange(&home, &[request], |_, response| answer = written(response)).await;
+    let mut answer = Answer::new(unsent.body(String::new()));
+    exchange(&home, &[request], |_, response| answer = written(response, &unsent)).await;
     if request.method == Method::Head {
-        *answer.body_mut() = Full::default();
+        *answer.body_mut() = unsent.body(String::new());
     }
     Ok(answer)
 }
 
-fn refused(refusal: &Refusal) -> Answer {
-    let mut response = Response::default();
-    refusal.write_to(&mut response);
-    written(&response)
-}
-
-fn written(response: &Response) -> Answer {
-    let mut answer = Answer::new(Full::from(response.body.clone()));
+fn written(response: &Response, unsent: &Arc<Unsent>) -> Answer {
+    let mut answer = Answer::new(unsent.body(response.body.clone()));
     *answer.status_mut() = hyper::StatusCode::from_u16(response.status).unwrap_or_default();
     let fields = answer.headers_mut();
     fields.insert(CONTENT_LENGTH, response.body.len().into());

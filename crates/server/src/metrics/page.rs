@@ -106,10 +106,16 @@ impl Page {
     fn connections(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Connections that are open";
         let mut metric = encoder.encode_descriptor("connections", help, None, MetricType::Gauge)?;
-        for (protocol, open) in self.0.open.iter() {
-            let (labels, open) = ([("protocol", protocol)], i64::try_from(open));
+        for (protocol, seats) in self.0.open.iter() {
+            let (labels, open) = ([("protocol", protocol)], i64::try_from(seats.taken()));
             let open = ConstGauge::new(open.unwrap_or(i64::MAX));
             open.encode(metric.encode_family(&labels)?)?;
+        }
+        let (name, help) = ("connections_refused", "Connections for which there was no place");
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (protocol, seats) in self.0.open.iter() {
+            let labels = [("protocol", protocol)];
+            ConstCounter::new(seats.refused()).encode(metric.encode_family(&labels)?)?;
         }
         Ok(())
     }

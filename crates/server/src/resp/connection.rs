@@ -60,6 +60,7 @@ impl Connection {
                 yield_now().await;
             }
         }
+        self.wire.close().await;
     }
 
     /// Answers all commands that have arrived whole, and says how many bytes they took.

@@ -347,6 +347,14 @@ pub(crate) fn cases() -> Vec<Case> {
         let why = "expected JSON, and the header content-type: application/json";
         Case::refused(typed(field), 415, why)
     }));
+    cases.extend(["null", "http://127.0.0.1:8080", "http://evil.example:8080"].map(|origin| {
+        let field = format!("origin: {origin}\r\ncontent-type: application/json\r\n");
+        Case::refused(
+            typed(&field),
+            403,
+            "web pages are not answered; ask without the header origin",
+        )
+    }));
     cases.extend(
         JSON_TYPES.map(|field| Case::stays(typed(&format!("{field}\r\n")), Reply::json(FRESH))),
     );
