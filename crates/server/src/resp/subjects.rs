@@ -1,7 +1,8 @@
 //! Whom a command is about: a key, or where limits count named subjects, `ip=203.0.113.9 user=42`.
 //!
-//! Each in a word of its own, or all in one. In words of their own, keys may hold anything: nobody who
-//! chooses one of them can choose another with it.
+//! Each in a word of its own, or all in one. In words of their own, keys with a name may hold anything:
+//! nobody who chooses one of them can choose another with it. Beside them a key without a name cannot be
+//! all that a key can: where it looks like one of the others, it is refused.
 
 use tollgate_core::{Key, Name};
 
