@@ -105,9 +105,13 @@ fn announce(server: &Server, config: &Config) {
     for (protocol, address) in places.into_iter().filter_map(|(p, at)| Some((p, at?))) {
         anstream::println!("  {protocol:<14}  {address}");
     }
-    for PolicyConfig { policy, .. } in config.policies.iter().take(MOST_ANNOUNCED) {
+    let told: Vec<_> =
+        config.policies.iter().take(MOST_ANNOUNCED).map(|config| &config.policy).collect();
+    let names = told.iter().map(|policy| policy.name().as_str());
+    let width = names.map(str::len).max().unwrap_or(0).max("default".len());
+    for policy in told {
         let limits: Vec<_> = policy.limits().iter().map(ToString::to_string).collect();
-        anstream::println!("  policy {:<7}  {}", policy.name(), limits.join(", "));
+        anstream::println!("  policy {:<width$}  {}", policy.name().as_str(), limits.join(", "));
     }
     if let more @ 1.. = config.policies.len().saturating_sub(MOST_ANNOUNCED) {
         anstream::println!("  and {more} more");

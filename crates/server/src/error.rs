@@ -7,8 +7,12 @@ pub(crate) fn in_words(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        words.push_str(": ");
-        words.push_str(&cause.to_string());
+        let told = cause.to_string();
+        // Some tell their cause themselves.
+        if !words.ends_with(&told) {
+            words.push_str(": ");
+            words.push_str(&told);
+        }
         source = cause.source();
     }
     words
@@ -25,4 +29,33 @@ pub(crate) fn cut(word: &[u8]) -> &[u8] {
 /// The same as text.
 pub(crate) fn told(word: &[u8]) -> String {
     String::from_utf8_lossy(cut(word)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let words = |told| in_words(&Failed(told, io::Error::other("broken pipe")));
+        assert_eq!(words("it is gone"), "it is gone: broken pipe");
+        assert_eq!(words("it is gone: broken pipe"), "it is gone: broken pipe");
+    }
+
+    #[derive(Debug)]
+    struct Failed(&'static str, io::Error);
+
+    impl std::fmt::Display for Failed {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Failed {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.1)
+        }
+    }
 }
