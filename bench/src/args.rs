@@ -96,7 +96,7 @@ pub(crate) struct ServerArgs {
 pub(crate) struct Serve {
     pub(crate) protocol: Protocol,
     pub(crate) port: u16,
-    pub(crate) loops: usize,
+    pub(crate) threads: usize,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

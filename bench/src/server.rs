@@ -73,7 +73,7 @@ const LIMIT: &str = "gcra 30/min burst 16";
 /// Our server, as a process of its own, until it is killed.
 pub(crate) fn serve(args: &Serve) -> anyhow::Result<()> {
     let address = SocketAddr::from(([127, 0, 0, 1], args.port));
-    let server = Server::builder().loops(args.loops);
+    let server = Server::builder().threads(args.threads);
     let server = match args.protocol {
         Protocol::Resp => server.resp(address),
         Protocol::Http => server.http(address).policy(Policy::parse(Name::default(), [LIMIT])?),

@@ -23,8 +23,8 @@ pub(crate) fn check(bytes: &[u8]) {
     }
     let (memory, plain) = (memory(), PlainStore::default());
     let mut simulators = [
-        Simulator::in_store(limits.clone(), Box::new(move |op, at| memory.answer(op, Some(at)))),
-        Simulator::in_store(limits, Box::new(move |op, at| plain.answer(op, at))),
+        Simulator::in_store(limits.clone(), Box::new(move |op, at| memory.apply_one(op, Some(at)))),
+        Simulator::in_store(limits, Box::new(move |op, at| plain.apply_one(op, at))),
     ];
     for step in lines.iter().filter_map(|line| Step::parse(line).ok()) {
         let [answer, plain] = simulators.each_mut().map(|simulator| answer(simulator, &step));

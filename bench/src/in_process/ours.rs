@@ -41,7 +41,7 @@ pub(crate) fn build(name: &str, pace: Pace) -> anyhow::Result<Option<Box<dyn Sys
     };
     let Some(lines) = lines else { return Ok(None) };
     let limiter = Limiter::parse(lines.iter().copied())?;
-    let limiter = if CACHED.contains(&name) { limiter.on(cached()?) } else { limiter };
+    let limiter = if CACHED.contains(&name) { limiter.with_store(cached()?) } else { limiter };
     Ok(Some(Box::new(Ours(limiter))))
 }
 

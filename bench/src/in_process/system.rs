@@ -6,7 +6,7 @@ use std::time::Duration;
 /// How old the time may be that a cached clock tells.
 pub(crate) const CACHED_FOR: Duration = Duration::from_millis(1);
 
-/// The loops are compiled for each system by itself, so that a check is called directly; only a
+/// The threads are compiled for each system by itself, so that a check is called directly; only a
 /// whole loop is called through a table. All systems are called in this one way.
 pub(crate) trait System: Sync {
     /// Whether the key may pass.

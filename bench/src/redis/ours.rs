@@ -15,7 +15,7 @@ use anyhow::Context;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime;
 use tokio::task::JoinSet;
-use tollgate_core::{Act, Answered, Decision, Item, Key, Name, Op, Policy, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Item, Key, Name, Op, Policy, Store, StoreError};
 use tollgate_redis::RedisStore;
 
 use crate::args::RedisClient;
@@ -125,7 +125,7 @@ impl Ours {
     }
 
     async fn ask(&self, ops: &[Op<'_>], answers: &mut [Result<Decision, StoreError>]) {
-        if let Answered::Later(later) = self.store.apply(ops, None, answers) {
+        if let Apply::Pending(later) = self.store.apply(ops, None, answers) {
             later.await;
         }
     }

@@ -19,7 +19,7 @@ pub(crate) const P1: &str = "resp-p1";
 pub(crate) const P16: &str = "resp-p16";
 pub(crate) const P64: &str = "resp-p64";
 pub(crate) const HTTP: &str = "http";
-pub(crate) const LOOPS: &str = "two-loops";
+pub(crate) const LOOPS: &str = "two-threads";
 pub(crate) const BYTES: &str = "bytes-per-key";
 
 pub(crate) const NAMES: [&str; 6] = [P1, P16, P64, HTTP, LOOPS, BYTES];

@@ -10,6 +10,6 @@ pub(crate) const ALL: [Goal; 6] = [
     Goal { bench: P16, system: OURS, bound: Bound::AtLeast(0.75) },
     Goal { bench: P64, system: OURS, bound: Bound::AtLeast(0.65) },
     Goal { bench: HTTP, system: OURS, bound: Bound::AtLeast(1.4) },
-    Goal { bench: LOOPS, system: "tollgate, two loops", bound: Bound::AtLeast(0.85) },
+    Goal { bench: LOOPS, system: "tollgate, two threads", bound: Bound::AtLeast(0.85) },
     Goal { bench: BYTES, system: OURS, bound: Bound::AtMost(0.4) },
 ];

@@ -33,9 +33,9 @@ pub(crate) fn ours_http(port: u16) -> anyhow::Result<Command> {
     ours_with("http", port, "1")
 }
 
-fn ours_with(protocol: &str, port: u16, loops: &str) -> anyhow::Result<Command> {
+fn ours_with(protocol: &str, port: u16, threads: &str) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["serve", protocol, &port.to_string(), loops]);
+    command.args(["serve", protocol, &port.to_string(), threads]);
     Ok(command)
 }
 

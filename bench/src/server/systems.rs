@@ -55,7 +55,7 @@ pub(crate) const HTTP_OURS: System = on_one_core("tollgate", ours_http, &OUR_POS
 pub(crate) const ONE_LOOP: System =
     System { name: "tollgate, one loop", start: ours, command: &THROTTLE, cores: BOTH_CORES };
 pub(crate) const TWO_LOOPS: System = System {
-    name: "tollgate, two loops",
+    name: "tollgate, two threads",
     start: ours_twice,
     command: &THROTTLE,
     cores: BOTH_CORES,

@@ -84,7 +84,7 @@ pub(crate) struct Serve {
 
     /// How many threads share the connections [default: one for each processor]
     #[arg(long, value_name = "N")]
-    pub(crate) loops: Option<NonZeroUsize>,
+    pub(crate) threads: Option<NonZeroUsize>,
 
     /// How logs are written, to standard error
     #[arg(long, value_name = "FORM", default_value = "text")]
@@ -233,14 +233,14 @@ impl Color {
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
     Memory,
-    Far(String),
+    RemoteDecide(String),
 }
 
 /// The URL of a store that could be there.
 fn store_url(url: &str) -> Result<String, String> {
     store(url).map(|store| match store {
         Store::Memory => String::from("memory:"),
-        Store::Far(url) => url,
+        Store::RemoteDecide(url) => url,
     })
 }
 
@@ -248,6 +248,8 @@ fn store(url: &str) -> Result<Store, String> {
     if matches!(url, "memory:" | "memory") {
         return Ok(Store::Memory);
     }
-    let known = tollgate_redis::RedisStore::builder(url).make();
-    known.map(|_| Store::Far(url.to_owned())).map_err(|error| format!("{error}, or memory:"))
+    let known = tollgate_redis::RedisStore::builder(url).build();
+    known
+        .map(|_| Store::RemoteDecide(url.to_owned()))
+        .map_err(|error| format!("{error}, or memory:"))
 }

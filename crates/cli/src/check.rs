@@ -12,7 +12,7 @@ use crate::Answer;
 use crate::args::Check;
 
 /// How long the server may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &Check) -> anyhow::Result<Answer> {
     let act = if args.peek { "peek" } else { "check" };
@@ -35,7 +35,7 @@ fn ask(url: &str, question: &Value) -> anyhow::Result<(StatusCode, String)> {
     let agent: Agent = Agent::config_builder()
         // A denial is an answer.
         .http_status_as_error(false)
-        .timeout_global(Some(PATIENCE))
+        .timeout_global(Some(TIMEOUT))
         .build()
         .into();
     let request = agent.post(url).content_type("application/json");

@@ -5,14 +5,14 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 /// The longest file that is read; limits for a whole company are far shorter.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let file = File::open(path)?;
-    if file.take(MOST_BYTES + 1).read_to_string(&mut text)? as u64 > MOST_BYTES {
-        let what = format!("it is longer than {MOST_BYTES} bytes");
+    if file.take(MAX_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_BYTES {
+        let what = format!("it is longer than {MAX_BYTES} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
     }
     Ok(text)

@@ -8,8 +8,8 @@
 mod args;
 mod check;
 mod explain;
-mod far;
 mod file;
+mod remote;
 mod serve;
 mod simulate;
 mod validate;

@@ -22,7 +22,7 @@ use reload::{Changes, Reloading};
 use signals::{Signal, Signals};
 
 /// How many policies are told when it starts.
-const MOST_ANNOUNCED: usize = 10;
+const MAX_ANNOUNCED: usize = 10;
 
 pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     let _sending = log::begin(args.log, args.log_level)?;
@@ -73,10 +73,10 @@ fn refuse_strangers(args: &Serve, config: &Config) -> anyhow::Result<()> {
 fn start(config: &Config) -> anyhow::Result<Server> {
     let Config { server, policies, .. } = config;
     let mut builder = store::put(Server::builder(), &config.store)?
-        .http_bounds(server.http_bounds)
-        .resp_bounds(server.resp_bounds);
-    if let Some(loops) = server.loops {
-        builder = builder.loops(loops.get());
+        .http_limits(server.http_limits)
+        .resp_limits(server.resp_limits);
+    if let Some(threads) = server.threads {
+        builder = builder.threads(threads.get());
     }
     if let Some(address) = server.http.address() {
         builder = builder.http(address);
@@ -99,21 +99,21 @@ fn start(config: &Config) -> anyhow::Result<Server> {
 
 /// Says what is there, and what can be tried.
 fn announce(server: &Server, config: &Config) {
-    let state = if config.store.is_far() { "in Redis" } else { "in memory" };
+    let state = if config.store.is_remote() { "in Redis" } else { "in memory" };
     anstream::println!("tollgate {}, state {state}", env!("CARGO_PKG_VERSION"));
     let places = [("HTTP", server.http()), ("Redis protocol", server.resp())];
     for (protocol, address) in places.into_iter().filter_map(|(p, at)| Some((p, at?))) {
         anstream::println!("  {protocol:<14}  {address}");
     }
     let told: Vec<_> =
-        config.policies.iter().take(MOST_ANNOUNCED).map(|config| &config.policy).collect();
+        config.policies.iter().take(MAX_ANNOUNCED).map(|config| &config.policy).collect();
     let names = told.iter().map(|policy| policy.name().as_str());
     let width = names.map(str::len).max().unwrap_or(0).max("default".len());
     for policy in told {
         let limits: Vec<_> = policy.limits().iter().map(ToString::to_string).collect();
         anstream::println!("  policy {:<width$}  {}", policy.name().as_str(), limits.join(", "));
     }
-    if let more @ 1.. = config.policies.len().saturating_sub(MOST_ANNOUNCED) {
+    if let more @ 1.. = config.policies.len().saturating_sub(MAX_ANNOUNCED) {
         anstream::println!("  and {more} more");
     }
     suggest(server, config.policies.first());

@@ -11,7 +11,7 @@ use tollgate_core::Op;
 use tollgate_sim::{Answer, Lines, Simulator, Step, Tally};
 
 use crate::args::{Simulate, Store};
-use crate::far::FarStore;
+use crate::remote::RemoteStore;
 
 /// How many bytes are read ahead and written behind.
 const BUFFER: usize = 128 * 1024;
@@ -27,13 +27,13 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     let limits = args.limits.clone();
     match &args.store {
         Store::Memory => answer(&mut lines, &name, Simulator::from_limits(limits), args.json),
-        Store::Far(url) => {
-            let far = Rc::new(FarStore::connect(url)?);
-            let store = Rc::clone(&far);
+        Store::RemoteDecide(url) => {
+            let remote = Rc::new(RemoteStore::connect(url)?);
+            let store = Rc::clone(&remote);
             let decide = Box::new(move |op: &Op<'_>, at| store.decide(op, at));
             let simulator = Simulator::in_store(limits, decide);
             let answered = answer(&mut lines, &name, simulator, args.json);
-            let erased = far.erase();
+            let erased = remote.clear();
             answered.and(erased)
         }
     }

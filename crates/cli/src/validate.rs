@@ -5,31 +5,31 @@ use std::path::Path;
 
 use anyhow::Context;
 use tollgate_core::{Limit, LimitError};
-use tollgate_server::{Config, Mistake};
+use tollgate_server::{Config, Diagnostic};
 
 use crate::args::Validate;
 use crate::{Answer, file};
 
 /// What was found in a file.
 #[derive(Default)]
-struct Findings {
+struct Report {
     limits: usize,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<Diagnostic>,
     /// What is right, but not acted on yet.
-    not_yet: Vec<Mistake>,
+    not_yet: Vec<Diagnostic>,
 }
 
 pub(crate) fn run(args: &Validate) -> anyhow::Result<Answer> {
     let name = args.file.display();
     let text = file::read(&args.file).with_context(|| format!("cannot read {name}"))?;
     let is_config = args.file.extension().is_some_and(|ending| ending == "toml");
-    let found = if is_config { Findings::config(&text) } else { Findings::lines(&text) };
+    let found = if is_config { Report::config(&text) } else { Report::lines(&text) };
     report(&found, &args.file, args.json)
 }
 
-fn report(found: &Findings, file: &Path, json: bool) -> anyhow::Result<Answer> {
+fn report(found: &Report, file: &Path, json: bool) -> anyhow::Result<Answer> {
     let mut out = anstream::stdout();
-    for Mistake { line, column, what, .. } in &found.mistakes {
+    for Diagnostic { line, column, what, .. } in &found.mistakes {
         if json {
             let object = serde_json::json!({
                 "file": file.to_string_lossy(), "line": line, "column": column, "mistake": what,
@@ -53,10 +53,10 @@ fn report(found: &Findings, file: &Path, json: bool) -> anyhow::Result<Answer> {
     Ok(Answer::No)
 }
 
-impl Findings {
+impl Report {
     /// A file with one limit a line.
-    fn lines(text: &str) -> Findings {
-        let mut found = Findings::default();
+    fn lines(text: &str) -> Report {
+        let mut found = Report::default();
         for (number, line) in text.lines().enumerate() {
             let limit = line.split('#').next().unwrap_or_default().trim_end();
             if limit.trim().is_empty() {
@@ -66,23 +66,23 @@ impl Findings {
             if let Err(error) = limit.parse::<Limit>() {
                 let before = limit.get(..LimitError::column(&error).unwrap_or(0));
                 let column = before.unwrap_or_default().chars().count() + 1;
-                found.mistakes.push(Mistake::new(number + 1, column, error.to_string()));
+                found.mistakes.push(Diagnostic::new(number + 1, column, error.to_string()));
             }
         }
         if found.limits == 0 {
-            found.mistakes.push(Mistake::new(1, 1, "there is no limit in this file"));
+            found.mistakes.push(Diagnostic::new(1, 1, "there is no limit in this file"));
         }
         found
     }
 
     /// A config file. It may have no policies: limits may come with `--limit` and `CL.THROTTLE`.
-    fn config(text: &str) -> Findings {
+    fn config(text: &str) -> Report {
         match Config::parse(text) {
             Ok(Config { policies, not_yet, .. }) => {
                 let limits = policies.iter().map(|config| config.policy.limits().len()).sum();
-                Findings { limits, mistakes: Vec::new(), not_yet }
+                Report { limits, mistakes: Vec::new(), not_yet }
             }
-            Err(mistakes) => Findings { mistakes, ..Findings::default() },
+            Err(mistakes) => Report { mistakes, ..Report::default() },
         }
     }
 }

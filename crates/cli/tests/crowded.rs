@@ -3,14 +3,14 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-mod serving;
+mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
-use serving::Serving;
+use support::Serving;
 
 /// How many file descriptors the server may have.
 const DESCRIPTORS: usize = 64;

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-mod serving;
+mod support;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serving::Serving;
+use support::Serving;
 use tempfile::TempDir;
 
 /// How often the config is read anew, every other time with a mistake in it.
@@ -135,10 +135,10 @@ fn a_thousand_reloads_under_load_lose_nothing() {
             let limit = LIMITS[usize::from(turn % 2 == 0)];
             replace(&file.path, &config(limit));
             serving.signal("HUP");
-            wait_for_reloads(&serving, "done", turn + 1);
+            wait_for_reloads(&serving, "success", turn + 1);
             replace(&file.path, &config(limit).replace("fixed", "fixd"));
             serving.signal("HUP");
-            wait_for_reloads(&serving, "refused", turn + 1);
+            wait_for_reloads(&serving, "failure", turn + 1);
         }
         done.store(true, Ordering::Relaxed);
         for hammer in hammers {
@@ -174,11 +174,11 @@ fn an_empty_file_changes_nothing() {
     let args = ["--config", file.path(), "--log-level", "off"];
     let serving = Serving::start(&[&args[..], &limit].concat());
     fs::write(&file.path, "").unwrap();
-    wait_for_reloads(&serving, "refused", 1);
+    wait_for_reloads(&serving, "failure", 1);
     assert!(serving.get("/v1/policies").contains("fixed-window 7/"));
     fs::remove_file(&file.path).unwrap();
-    wait_for_reloads(&serving, "refused", 2);
+    wait_for_reloads(&serving, "failure", 2);
     replace(&file.path, &config(8));
-    wait_for_reloads(&serving, "done", 1);
+    wait_for_reloads(&serving, "success", 1);
     assert!(serving.get("/v1/policies").contains("fixed-window 8/"));
 }

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-mod serving;
+mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
-use serving::Serving;
+use support::Serving;
 use tollgate_fixtures::Server;
 
 /// Sends a line, and reads as many bytes as are expected.
@@ -195,7 +195,7 @@ fn what_cannot_be_served_is_told() {
         (vec!["--limit", "gcra 1/fortnight"], "fortnight"),
         (vec!["--store", "redis://127.0.0.1:1"], "the store cannot be reached"),
         (vec!["--store", "http://127.0.0.1"], "or memory:"),
-        (vec!["--loops", "0"], "0"),
+        (vec!["--threads", "0"], "0"),
         (vec!["--store", "redis://127.0.0.1:1", "--limit", "gcra 1/s"], "cannot be reached"),
     ];
     for (args, why) in table {

@@ -61,17 +61,17 @@ impl Act {
     /// ```
     /// use tollgate_core::Act;
     ///
-    /// assert_eq!(Act::named("settle"), Some(Act::Settle));
+    /// assert_eq!(Act::from_name("settle"), Some(Act::Settle));
     /// assert!(Act::Settle.needs_id());
     /// ```
     #[must_use]
-    pub fn named(name: &str) -> Option<Act> {
+    pub fn from_name(name: &str) -> Option<Act> {
         Act::ALL.into_iter().find(|act| act.name() == name)
     }
 
     /// Whether it can be denied.
     #[must_use]
-    pub const fn asks(self) -> bool {
+    pub const fn can_be_denied(self) -> bool {
         matches!(self, Act::Check | Act::Peek | Act::Reserve)
     }
 

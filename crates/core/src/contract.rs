@@ -34,7 +34,7 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
 use crate::{
-    Act, Answered, Decision, Id, Item, Key, Limit, Name, Op, Store, StoreError, Subject, Time,
+    Act, Apply, Decision, Id, Item, Key, Limit, Name, Op, Store, StoreError, Subject, Time,
 };
 pub use generate::{ALGORITHMS, Step, limit_line, steps};
 
@@ -136,7 +136,7 @@ impl<'s> Suite<'s> {
 
     fn apply(&self, ops: &[Op<'_>], at: Time) -> Vec<Result<Decision, StoreError>> {
         let mut out = vec![Err(StoreError::unanswered()); ops.len()];
-        if let Answered::Later(later) = self.store.apply(ops, Some(at), &mut out) {
+        if let Apply::Pending(later) = self.store.apply(ops, Some(at), &mut out) {
             (self.block_on)(later);
         }
         out

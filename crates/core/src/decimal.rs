@@ -28,15 +28,15 @@ pub struct Decimal {
 
 /// Why some text is not a [`Decimal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotADecimal(());
+pub struct ParseDecimalError(());
 
-impl fmt::Display for NotADecimal {
+impl fmt::Display for ParseDecimalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected digits with at most {MAX_DECIMALS} of them after a point, such as 0.5")
     }
 }
 
-impl std::error::Error for NotADecimal {}
+impl std::error::Error for ParseDecimalError {}
 
 impl Decimal {
     /// One: the factor that changes nothing.
@@ -131,18 +131,18 @@ impl From<u32> for Decimal {
 }
 
 impl std::str::FromStr for Decimal {
-    type Err = NotADecimal;
+    type Err = ParseDecimalError;
 
-    fn from_str(text: &str) -> Result<Decimal, NotADecimal> {
+    fn from_str(text: &str) -> Result<Decimal, ParseDecimalError> {
         let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
         let all_digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
         let places = part.trim_end_matches('0');
         let decimals = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let fits = decimals <= MAX_DECIMALS && whole.len() <= MAX_WHOLE_DIGITS;
         if !all_digits(whole) || !all_digits(part) || !fits {
-            return Err(NotADecimal(()));
+            return Err(ParseDecimalError(()));
         }
-        let digits = format!("{whole}{places}").parse().map_err(|_| NotADecimal(()))?;
+        let digits = format!("{whole}{places}").parse().map_err(|_| ParseDecimalError(()))?;
         Ok(Decimal { digits, decimals }.reduced())
     }
 }

@@ -29,15 +29,15 @@ pub struct Decision {
 
 /// What one limit says; a policy's decision is folded from these.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer {
+pub(crate) struct LimitStatus {
     pub(crate) limit: Option<u64>,
     pub(crate) remaining: Option<u64>,
     pub(crate) retry_after: Option<Span>,
     pub(crate) reset_after: Span,
 }
 
-impl Answer {
-    pub(crate) const UNLIMITED: Answer = Answer {
+impl LimitStatus {
+    pub(crate) const UNLIMITED: LimitStatus = LimitStatus {
         limit: None,
         remaining: None,
         retry_after: Some(Span::ZERO),
@@ -58,7 +58,7 @@ impl Answer {
 impl Decision {
     /// What a policy of one limit says.
     #[inline]
-    pub(crate) fn of(allowed: bool, answer: Answer) -> Decision {
+    pub(crate) fn of(allowed: bool, answer: LimitStatus) -> Decision {
         Decision {
             allowed,
             limit: answer.limit,
@@ -72,18 +72,18 @@ impl Decision {
 }
 
 /// Folds the answers of a policy's limits into one, a limit at a time and in their order.
-pub(crate) struct Verdict {
+pub(crate) struct DecisionBuilder {
     allowed: bool,
     next: usize,
-    sofar: Option<(usize, Answer)>,
+    sofar: Option<(usize, LimitStatus)>,
     remaining: u64,
     wait: u64,
     reset_after: Span,
 }
 
-impl Verdict {
-    pub(crate) fn new(allowed: bool) -> Verdict {
-        Verdict {
+impl DecisionBuilder {
+    pub(crate) fn new(allowed: bool) -> DecisionBuilder {
+        DecisionBuilder {
             allowed,
             next: 0,
             sofar: None,
@@ -93,7 +93,7 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn hear(&mut self, answer: Answer) {
+    pub(crate) fn add(&mut self, answer: LimitStatus) {
         // Strictly more than any before it, so that the first in order binds where they are equal.
         let binds = match &self.sofar {
             None => true,
@@ -110,7 +110,7 @@ impl Verdict {
     }
 
     pub(crate) fn decision(self) -> Decision {
-        let (bound_by, bound) = self.sofar.unwrap_or((0, Answer::UNLIMITED));
+        let (bound_by, bound) = self.sofar.unwrap_or((0, LimitStatus::UNLIMITED));
         Decision {
             allowed: self.allowed,
             limit: bound.limit,

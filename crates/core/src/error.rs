@@ -16,12 +16,12 @@ pub(crate) struct Overdrawn;
 /// Cheap to clone: one failure may have to be told to many who waited for the same call.
 #[derive(Debug, Clone)]
 pub struct StoreError {
-    kind: Kind,
+    kind: ErrorKind,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ErrorKind {
     Overdrawn,
     NoClock,
     Malformed(&'static str),
@@ -35,62 +35,62 @@ impl StoreError {
     /// no longer be exact.
     #[must_use]
     pub fn overdrawn() -> StoreError {
-        StoreError { kind: Kind::Overdrawn, source: None }
+        StoreError { kind: ErrorKind::Overdrawn, source: None }
     }
 
     /// No time was given and the store has no clock of its own.
     #[must_use]
     pub fn no_clock() -> StoreError {
-        StoreError { kind: Kind::NoClock, source: None }
+        StoreError { kind: ErrorKind::NoClock, source: None }
     }
 
     /// The operation itself makes no sense.
     #[must_use]
     pub fn malformed(what: &'static str) -> StoreError {
-        StoreError { kind: Kind::Malformed(what), source: None }
+        StoreError { kind: ErrorKind::Malformed(what), source: None }
     }
 
     /// Nobody has answered yet: what stands in a place for an answer before the store fills it.
     #[must_use]
     pub fn unanswered() -> StoreError {
-        StoreError { kind: Kind::Unanswered, source: None }
+        StoreError { kind: ErrorKind::Unanswered, source: None }
     }
 
     /// The store could not be reached, or did not answer.
     #[must_use]
     pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
-        StoreError { kind: Kind::Unavailable, source: Some(Arc::from(source.into())) }
+        StoreError { kind: ErrorKind::Unavailable, source: Some(Arc::from(source.into())) }
     }
 
     /// The store is full and the key is new, so that what was to be counted cannot be.
     #[must_use]
     pub fn full() -> StoreError {
-        StoreError { kind: Kind::Full, source: None }
+        StoreError { kind: ErrorKind::Full, source: None }
     }
 
     /// Whether the store had no room for a new key.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.kind == Kind::Full
+        self.kind == ErrorKind::Full
     }
 
     /// Whether the caller asked for too much debt. The key is denied as it is; asking again does
     /// not help, and letting the request pass because of this error would be wrong.
     #[must_use]
     pub fn is_overdrawn(&self) -> bool {
-        self.kind == Kind::Overdrawn
+        self.kind == ErrorKind::Overdrawn
     }
 
     /// Whether the operation itself made no sense, whatever the store.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
-        matches!(self.kind, Kind::Malformed(_) | Kind::NoClock)
+        matches!(self.kind, ErrorKind::Malformed(_) | ErrorKind::NoClock)
     }
 
     /// Whether the store could not be reached, so that what to do is a matter of policy.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        self.kind == Kind::Unavailable
+        self.kind == ErrorKind::Unavailable
     }
 }
 
@@ -103,16 +103,18 @@ impl From<Overdrawn> for StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::Overdrawn => f.write_str(
+            ErrorKind::Overdrawn => f.write_str(
                 "the debt would be too large: it may take at most 2^51 µs (71 years) to drain",
             ),
-            Kind::NoClock => f.write_str("this store has no clock: pass the time with the call"),
-            Kind::Malformed(what) => write!(f, "malformed operation: {what}"),
-            Kind::Unanswered => f.write_str("the store has not answered"),
-            Kind::Full => f.write_str(
+            ErrorKind::NoClock => {
+                f.write_str("this store has no clock: pass the time with the call")
+            }
+            ErrorKind::Malformed(what) => write!(f, "malformed operation: {what}"),
+            ErrorKind::Unanswered => f.write_str("the store has not answered"),
+            ErrorKind::Full => f.write_str(
                 "the store is full and this key is new: raise max_keys, or wait until keys reset",
             ),
-            Kind::Unavailable => f.write_str("the store is unavailable"),
+            ErrorKind::Unavailable => f.write_str("the store is unavailable"),
         }
     }
 }

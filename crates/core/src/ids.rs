@@ -12,12 +12,12 @@ use crate::time::Time;
 /// The answers given under ids: the part of the [contract](crate::Store) that [`decide`] leaves to
 /// the store.
 ///
-/// A store asks [`given`](Remembered::given) before it decides, tells the outcome to
-/// [`note`](Remembered::note), and lets nobody in between the two.
+/// A store asks [`given`](IdempotencyCache::given) before it decides, tells the outcome to
+/// [`note`](IdempotencyCache::note), and lets nobody in between the two.
 ///
 /// [`decide`]: crate::decide
 #[derive(Debug, Default)]
-pub struct Remembered {
+pub struct IdempotencyCache {
     /// None is empty.
     scopes: HashMap<Scope, Answers>,
     /// How many answers there are in all of them.
@@ -39,7 +39,7 @@ struct Given {
 impl Op<'_> {
     /// Whose ids this operation may use or forget; `None` if it has nothing to do with ids.
     #[must_use]
-    pub fn scope(&self) -> Option<Scope> {
+    pub fn id_scope(&self) -> Option<Scope> {
         if self.id.is_none() && self.act != Act::Reset {
             return None;
         }
@@ -52,7 +52,7 @@ impl Op<'_> {
     }
 }
 
-impl Remembered {
+impl IdempotencyCache {
     /// What the same operation was answered, if that is still remembered.
     #[must_use]
     pub fn given(&self, scope: &Scope, op: &Op<'_>, now: Time) -> Option<Decision> {

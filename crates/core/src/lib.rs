@@ -9,8 +9,8 @@
 //! let check = Op { policy: api.name(), items: &items, act: Act::Check, cost: 5, id: None };
 //!
 //! let noon = Time::from_micros(1_700_000_000_000_000).unwrap();
-//! assert!(store.answer(&check, noon)?.allowed);
-//! let denied = store.answer(&check, noon)?;
+//! assert!(store.apply_one(&check, noon)?.allowed);
+//! let denied = store.apply_one(&check, noon)?;
 //! assert!(!denied.allowed);
 //! assert_eq!(denied.retry_after, Some(Span::from_micros(5_000_000)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -46,12 +46,12 @@ pub mod contract;
 mod decimal;
 mod decision;
 mod error;
-mod far;
 mod ids;
 mod limit;
 mod operation;
 mod plain;
 mod policy;
+mod remote;
 mod rule;
 mod store;
 mod subject;
@@ -60,17 +60,21 @@ mod wide;
 mod words;
 
 pub use act::Act;
-pub use decimal::{Decimal, NotADecimal};
+pub use decimal::{Decimal, ParseDecimalError};
 pub use decision::Decision;
 pub use error::{LimitError, StoreError};
-pub use far::{Left, Numbers, explain};
-pub use ids::{Remembered, Scope};
+pub use ids::{IdempotencyCache, Scope};
 pub use limit::{Algorithm, Edge, Limit, Period, Rate, Spec, Unit, Zone};
 pub use operation::{Item, MAX_COST, Op};
 pub use plain::PlainStore;
-pub use policy::{NoKey, Outcome, Policy, decide};
-pub use rule::{Capacity, Checked, MAX_COUNT, MOST_RESERVED, Packed, RESERVED, State, Terms};
-pub use store::{Answered, Store};
-pub use subject::{Id, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject, Unfit};
+pub use policy::{MissingKey, Outcome, Policy, decide};
+pub use remote::{RemoteState, RuleParams, remote_decision};
+pub use rule::{
+    Capacity, Checked, MAX_COUNT, MAX_RESERVATIONS, Packed, RESERVATION_TTL, State, Terms,
+};
+pub use store::{Apply, Store};
+pub use subject::{
+    Id, InvalidKey, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject,
+};
 pub use time::{Span, Time};
 pub use words::did_you_mean;

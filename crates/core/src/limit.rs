@@ -106,8 +106,8 @@ impl Limit {
 
     /// How long a full key takes to reset, at most; `None` if unlimited.
     #[must_use]
-    pub fn drain(&self) -> Option<Span> {
-        self.rule.drain()
+    pub fn full_reset_after(&self) -> Option<Span> {
+        self.rule.full_reset_after()
     }
 
     /// The least and the most bytes of numbers that one used key needs; a store adds its own for
@@ -146,7 +146,7 @@ impl Limit {
     #[must_use]
     pub fn leak(&self) -> Option<(u64, u64, Span)> {
         match &self.rule {
-            Rule::Drip(drip) => Some(drip.numbers()),
+            Rule::Drip(drip) => Some(drip.params()),
             _ => None,
         }
     }
@@ -172,7 +172,7 @@ impl Limit {
     /// Whether what was counted for another limit counts for this one, if it takes its place in a
     /// policy: they go by the same rule and count the same kind of subject, whatever their numbers.
     #[must_use]
-    pub fn continues(&self, other: &Limit) -> bool {
+    pub fn keeps_state_of(&self, other: &Limit) -> bool {
         discriminant(self.rule()) == discriminant(other.rule()) && self.per() == other.per()
     }
 

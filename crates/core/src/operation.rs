@@ -49,7 +49,8 @@ impl<'a> Op<'a> {
 
     /// What its leases and reservations are found under: the id, and where limits count different
     /// subjects, whose it is. Two users may choose the same id, and share the state of `per all`.
-    pub(crate) fn handle(&self) -> Option<Cow<'a, [u8]>> {
+    #[must_use]
+    pub fn handle(&self) -> Option<Cow<'a, [u8]>> {
         let id = self.id?.as_bytes();
         if self.subjects().nth(1).is_none() {
             return Some(Cow::Borrowed(id));
@@ -63,7 +64,7 @@ impl<'a> Op<'a> {
 
     /// Whether a store has anything to look up, keep or forget for it. Where no limit counts, it has not.
     #[must_use]
-    pub fn is_kept(&self) -> bool {
+    pub fn touches_state(&self) -> bool {
         let counts = self.items.iter().any(|item| item.limit.capacity().is_some());
         counts || self.id.is_some() || self.act == Act::Reset
     }

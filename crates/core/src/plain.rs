@@ -5,11 +5,11 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::decision::Decision;
 use crate::error::StoreError;
-use crate::ids::Remembered;
+use crate::ids::IdempotencyCache;
 use crate::operation::Op;
 use crate::policy::{Outcome, decide};
 use crate::rule::State;
-use crate::store::{Answered, Store};
+use crate::store::{Apply, Store};
 use crate::subject::{Subject, write_part};
 use crate::time::{Span, Time};
 
@@ -33,7 +33,7 @@ const SWEEP_FROM: usize = 1 << 16;
 /// let items = policy.items(|_| Some(key))?;
 /// let check = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
 ///
-/// let answers = [(); 3].map(|()| store.answer(&check, Time::EPOCH));
+/// let answers = [(); 3].map(|()| store.apply_one(&check, Time::EPOCH));
 /// assert_eq!(answers.map(|answer| answer.unwrap().allowed), [true, true, false]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -47,10 +47,10 @@ impl PlainStore {
     ///
     /// # Errors
     /// As [`decide`].
-    pub fn answer(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+    pub fn apply_one(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
         // The map is never left half changed, so a panic elsewhere is no reason to stop.
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        keys.answer(op, now)
+        keys.apply_one(op, now)
     }
 
     /// How many entries are kept: states, places of states that were reset, and remembered ids.
@@ -72,11 +72,11 @@ impl Store for PlainStore {
         ops: &'a [Op<'a>],
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a> {
+    ) -> Apply<'a> {
         for (op, answer) in ops.iter().zip(out) {
-            *answer = at.ok_or_else(StoreError::no_clock).and_then(|now| self.answer(op, now));
+            *answer = at.ok_or_else(StoreError::no_clock).and_then(|now| self.apply_one(op, now));
         }
-        Answered::Ready
+        Apply::Ready
     }
 }
 
@@ -84,7 +84,7 @@ impl Store for PlainStore {
 struct Keys {
     /// A key that was reset keeps its place, empty, until the next sweep.
     states: HashMap<Box<[u8]>, Option<State>>,
-    remembered: Remembered,
+    remembered: IdempotencyCache,
     /// The names of the states of the operation at hand; kept to be written over.
     names: Vec<Vec<u8>>,
     /// At how many entries to sweep next.
@@ -93,8 +93,8 @@ struct Keys {
 }
 
 impl Keys {
-    fn answer(&mut self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
-        let scope = op.scope();
+    fn apply_one(&mut self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        let scope = op.id_scope();
         let given = scope.as_ref().and_then(|scope| self.remembered.given(scope, op, now));
         if let Some(given) = given {
             return Ok(given);

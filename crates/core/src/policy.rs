@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::act::Act;
-use crate::decision::{Decision, Verdict};
+use crate::decision::{Decision, DecisionBuilder};
 use crate::error::{LimitError, Overdrawn, StoreError};
 use crate::limit::Limit;
 use crate::operation::{Item, Op};
-use crate::rule::{Order, State};
+use crate::rule::{Command, State};
 use crate::subject::{Key, Name, Subject};
 use crate::time::{Span, Time};
 
@@ -55,7 +55,7 @@ impl Policy {
         &self.name
     }
 
-    /// Its limits, in order.
+    /// Its limits, in command.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
@@ -69,7 +69,7 @@ impl Policy {
     pub fn items<'a>(
         &'a self,
         mut key_of: impl FnMut(Option<&'a str>) -> Option<Key<'a>>,
-    ) -> Result<Vec<Item<'a>>, NoKey> {
+    ) -> Result<Vec<Item<'a>>, MissingKey> {
         self.limits.iter().map(|limit| limit.item(&mut key_of)).collect()
     }
 }
@@ -82,22 +82,22 @@ impl Limit {
     pub fn item<'a>(
         &'a self,
         key_of: impl FnOnce(Option<&'a str>) -> Option<Key<'a>>,
-    ) -> Result<Item<'a>, NoKey> {
+    ) -> Result<Item<'a>, MissingKey> {
         let kind = self.per();
         let key = match kind.map(Name::as_str) {
             Some(Name::ALL) => Some(Key::EVERYONE),
             name => key_of(name),
         };
-        let key = key.ok_or_else(|| NoKey(kind.cloned()))?;
+        let key = key.ok_or_else(|| MissingKey(kind.cloned()))?;
         Ok(Item { limit: self, subject: Subject { kind, key } })
     }
 }
 
 /// A limit counts a subject for which no key was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoKey(Option<Name>);
+pub struct MissingKey(Option<Name>);
 
-impl fmt::Display for NoKey {
+impl fmt::Display for MissingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(kind) => write!(f, "a limit counts per {kind}, but no {kind} is given"),
@@ -106,7 +106,7 @@ impl fmt::Display for NoKey {
     }
 }
 
-impl std::error::Error for NoKey {}
+impl std::error::Error for MissingKey {}
 
 /// How long an operation that took or gave something is remembered by its id.
 const REMEMBERED: Span = Span::from_micros(60_000_000);
@@ -123,7 +123,7 @@ pub struct Outcome {
     pub remember_until: Option<Time>,
 }
 
-/// Decides one operation over the states of its limits, in their order, and changes them.
+/// Decides one operation over the states of its limits, in their command, and changes them.
 ///
 /// This is the only place where limits become decisions; every store calls it, or does the same.
 /// What an id remembers is the store's part, since only it can keep it.
@@ -154,15 +154,15 @@ pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Ou
     let fits = |(item, state): (&Item<'_>, &Option<State>)| {
         item.limit.rule().fits(state.as_ref(), now, op.cost)
     };
-    let allowed = !op.act.asks() || op.items.iter().zip(states.iter()).all(fits);
+    let allowed = !op.act.can_be_denied() || op.items.iter().zip(states.iter()).all(fits);
     let changed = apply_all(op, states, now, allowed)?;
-    let mut verdict = Verdict::new(allowed);
+    let mut decision = DecisionBuilder::new(allowed);
     for (item, state) in op.items.iter().zip(states.iter()) {
-        verdict.hear(item.limit.rule().answer(state.as_ref(), now, op.cost));
+        decision.add(item.limit.rule().answer(state.as_ref(), now, op.cost));
     }
     let remember = changed && allowed && op.act.is_remembered();
     let remember_until = remember.then(|| now.after(remembered(op)));
-    Ok(Outcome { decision: verdict.decision(), remember_until })
+    Ok(Outcome { decision: decision.decision(), remember_until })
 }
 
 /// How long an answer is remembered, if it is.
@@ -186,7 +186,7 @@ fn apply_all(
     let handle = op.handle();
     let mut changed = false;
     for (item, state) in op.items.iter().zip(states.iter_mut()) {
-        let order = Order {
+        let command = Command {
             act: op.act,
             now,
             cost: op.cost,
@@ -195,7 +195,7 @@ fn apply_all(
             can_fail,
             count_denied: item.limit.counts_denied(),
         };
-        match item.limit.rule().apply(state, &order) {
+        match item.limit.rule().apply(state, &command) {
             Ok(took) => changed |= took,
             Err(overdrawn) => {
                 if let Some(before) = before {

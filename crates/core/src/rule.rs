@@ -2,18 +2,18 @@
 //!
 //! A rule is a pure function of the numbers of a limit, a state, an instant and an operation. The
 //! ten names that people write parse into these seven, and [`Counting`] is what each of them must
-//! answer; everything the laws demand of all of them alike is written once, in [`Book`].
+//! answer; everything the laws demand of all of them alike is written once, in [`Entry`].
 //!
 //! **A state describes itself.** It carries the numbers it was written under and goes on sinking,
 //! sliding or fading by them until an operation writes it anew. The limit that asks lends only its
 //! capacity. So a limit can be changed at any time: what is used stays used, every answer given
 //! from an old state is still exact, and the next write moves it over.
 
-mod book;
 mod bytes;
 mod calendar;
 mod capacity;
 mod drip;
+mod entry;
 mod estimate;
 mod fade;
 mod flow;
@@ -22,22 +22,22 @@ mod packed;
 mod slots;
 mod window;
 
-pub(crate) use book::{Book, Order};
-pub use book::{MOST_RESERVED, RESERVED};
-use book::{answer, fits};
 pub(crate) use calendar::{Calendar, CalendarUnit};
 pub use capacity::Capacity;
 pub(crate) use drip::Drip;
+pub(crate) use entry::{Command, Entry};
+pub use entry::{MAX_RESERVATIONS, RESERVATION_TTL};
+use entry::{answer, fits};
 pub(crate) use estimate::Estimate;
 pub(crate) use fade::Fade;
 pub(crate) use flow::Flow;
 pub(crate) use held::Held;
 pub use packed::{Checked, Packed, Terms};
 pub(crate) use slots::Slots;
-pub(crate) use window::{Frame, Window};
+pub(crate) use window::{Alignment, Window};
 
 use crate::act::Act;
-use crate::decision::Answer;
+use crate::decision::LimitStatus;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 
@@ -63,13 +63,13 @@ pub(crate) struct Taken<'a> {
 /// body always counts something; a rule that is left with nothing leaves `None`.
 pub(crate) trait Counting {
     /// The state, with the numbers it was written under.
-    type Body: Kept;
+    type Body: RuleState;
 
     /// The most that can be used at one instant.
     fn capacity(&self) -> u64;
 
     /// How long a full key takes to reset, at most.
-    fn drain(&self) -> Span;
+    fn full_reset_after(&self) -> Span;
 
     /// The instant the state implies; decisions are made no earlier (law 6).
     fn instant(body: &Self::Body) -> Time;
@@ -96,15 +96,15 @@ pub(crate) trait Counting {
     fn give(&self, body: &mut Option<Self::Body>, now: Time, cost: u64);
 
     /// How much could still be given back of what was taken earlier.
-    fn still(&self, body: &Self::Body, now: Time, taken: Taken<'_>) -> u64;
+    fn refundable(&self, body: &Self::Body, now: Time, taken: Taken<'_>) -> u64;
 
     /// By how much less there would have been of what `other` was taken from, had `taken` been less
     /// by `cost`. All of it, where all water is alike.
-    fn lessens(&self, cost: u64, _taken: Taken<'_>, _other: Taken<'_>) -> u64 {
+    fn overlap(&self, cost: u64, _taken: Taken<'_>, _other: Taken<'_>) -> u64 {
         cost
     }
 
-    /// Gives back what was taken earlier; at most as much as [`still`](Counting::still) says.
+    /// Gives back what was taken earlier; at most as much as [`refundable`](Counting::refundable) says.
     /// Answers whether that made a difference. The newest will do where all water is alike.
     fn give_back(&self, body: &mut Option<Self::Body>, now: Time, cost: u64, _: Taken<'_>) -> bool {
         self.give(body, now, cost);
@@ -115,7 +115,7 @@ pub(crate) trait Counting {
     ///
     /// Taken now, unless a rule knows better. A bucket does not remember how long it has stood
     /// empty since, and would have sunk no more had it held more, so that is as strict or stricter.
-    fn take_late(
+    fn charge_at(
         &self,
         body: &mut Option<Self::Body>,
         now: Time,
@@ -137,10 +137,10 @@ pub(crate) trait Counting {
 }
 
 /// A body that is kept in a [`State`], and told from those of other rules.
-pub(crate) trait Kept: Clone {
-    fn find(state: &State) -> Option<&Book<Self>>;
-    fn find_mut(state: &mut State) -> Option<&mut Book<Self>>;
-    fn close(book: Book<Self>) -> State;
+pub(crate) trait RuleState: Clone {
+    fn find(state: &State) -> Option<&Entry<Self>>;
+    fn find_mut(state: &mut State) -> Option<&mut Entry<Self>>;
+    fn into_state(entry: Entry<Self>) -> State;
 }
 
 /// Draws up the rules, their states, and how one is found for the other.
@@ -154,21 +154,21 @@ macro_rules! rules {
         }
 
         #[derive(Debug, Clone)]
-        enum Kind {
-            $($kind(Book<$body>),)*
+        enum AnyEntry {
+            $($kind(Entry<$body>),)*
         }
 
-        $(impl Kept for $body {
-            fn find(state: &State) -> Option<&Book<Self>> {
-                if let Kind::$kind(book) = &state.0 { Some(book) } else { None }
+        $(impl RuleState for $body {
+            fn find(state: &State) -> Option<&Entry<Self>> {
+                if let AnyEntry::$kind(entry) = &state.0 { Some(entry) } else { None }
             }
 
-            fn find_mut(state: &mut State) -> Option<&mut Book<Self>> {
-                if let Kind::$kind(book) = &mut state.0 { Some(book) } else { None }
+            fn find_mut(state: &mut State) -> Option<&mut Entry<Self>> {
+                if let AnyEntry::$kind(entry) = &mut state.0 { Some(entry) } else { None }
             }
 
-            fn close(book: Book<Self>) -> State {
-                State(Kind::$kind(book))
+            fn into_state(entry: Entry<Self>) -> State {
+                State(AnyEntry::$kind(entry))
             }
         })*
 
@@ -177,7 +177,7 @@ macro_rules! rules {
             #[must_use]
             pub fn expires(&self) -> Time {
                 match &self.0 {
-                    $(Kind::$kind(book) => book.expires::<$kind>(),)*
+                    $(AnyEntry::$kind(entry) => entry.expires::<$kind>(),)*
                 }
             }
         }
@@ -185,13 +185,13 @@ macro_rules! rules {
 }
 
 rules! {
-    Flow => flow::Body,
-    Drip => drip::Body,
-    Window => window::Body,
-    Slots => slots::Body,
-    Estimate => estimate::Body,
-    Fade => fade::Body,
-    Held => held::Body,
+    Flow => flow::FlowState,
+    Drip => drip::DripState,
+    Window => window::WindowState,
+    Slots => slots::SlotsState,
+    Estimate => estimate::EstimateState,
+    Fade => fade::FadeState,
+    Held => held::HeldState,
 }
 
 /// Does the same with whichever rule it is.
@@ -212,11 +212,11 @@ macro_rules! each {
 
 /// What is known of one subject under one limit. Opaque: no state leaves its store.
 #[derive(Debug, Clone)]
-pub struct State(Kind);
+pub struct State(AnyEntry);
 
 /// The body of a state. One of another rule is none: a limit whose rule was changed starts afresh.
 fn body<'s, R: Counting>(_: &R, state: Option<&'s State>) -> Option<&'s R::Body> {
-    state.and_then(R::Body::find).and_then(Book::body)
+    state.and_then(R::Body::find).and_then(Entry::body)
 }
 
 /// A number of a state, in bytes.
@@ -228,13 +228,13 @@ impl Rule {
     }
 
     /// How long a full key takes to reset, at most.
-    pub(crate) fn drain(&self) -> Option<Span> {
-        each!(self, rule => Some(rule.drain()), unlimited => None)
+    pub(crate) fn full_reset_after(&self) -> Option<Span> {
+        each!(self, rule => Some(rule.full_reset_after()), unlimited => None)
     }
 
     /// How long a lease lasts, if that is what it gives.
     pub(crate) fn ttl(&self) -> Option<Span> {
-        if let Rule::Held(held) = self { Some(held.drain()) } else { None }
+        if let Rule::Held(held) = self { Some(held.full_reset_after()) } else { None }
     }
 
     /// The least and the most bytes of numbers that one used key needs.
@@ -256,9 +256,9 @@ impl Rule {
     }
 
     /// The numbers of the state, for a check of this cost.
-    pub(crate) fn answer(&self, state: Option<&State>, now: Time, cost: u64) -> Answer {
+    pub(crate) fn answer(&self, state: Option<&State>, now: Time, cost: u64) -> LimitStatus {
         each!(self, rule => answer(rule, body(rule, state), now, cost),
-            unlimited => Answer::UNLIMITED)
+            unlimited => LimitStatus::UNLIMITED)
     }
 
     /// Does what was ordered; whether it took or gave anything.
@@ -268,15 +268,15 @@ impl Rule {
     pub(crate) fn apply(
         &self,
         state: &mut Option<State>,
-        order: &Order<'_>,
+        command: &Command<'_>,
     ) -> Result<bool, Overdrawn> {
-        each!(self, rule => apply(rule, state, order), unlimited => Ok(forget(state, order)))
+        each!(self, rule => apply(rule, state, command), unlimited => Ok(forget(state, command)))
     }
 }
 
 /// A limit that is switched off counts nothing, but a reset forgets what it counted before.
-fn forget(state: &mut Option<State>, order: &Order<'_>) -> bool {
-    if order.act == Act::Reset {
+fn forget(state: &mut Option<State>, command: &Command<'_>) -> bool {
+    if command.act == Act::Reset {
         *state = None;
     }
     false
@@ -285,20 +285,20 @@ fn forget(state: &mut Option<State>, order: &Order<'_>) -> bool {
 fn apply<R: Counting>(
     rule: &R,
     state: &mut Option<State>,
-    order: &Order<'_>,
+    command: &Command<'_>,
 ) -> Result<bool, Overdrawn> {
-    if let Some(book) = state.as_mut().and_then(R::Body::find_mut) {
-        let changed = book.apply(rule, order);
-        if book.is_empty() {
+    if let Some(entry) = state.as_mut().and_then(R::Body::find_mut) {
+        let changed = entry.apply(rule, command);
+        if entry.is_empty() {
             *state = None;
         }
         return changed;
     }
-    let mut book = Book::default();
-    let changed = book.apply(rule, order);
+    let mut entry = Entry::default();
+    let changed = entry.apply(rule, command);
     // What another rule left behind goes when there is something to put in its place.
-    if !book.is_empty() || order.act == Act::Reset {
-        *state = (!book.is_empty()).then(|| R::Body::close(book));
+    if !entry.is_empty() || command.act == Act::Reset {
+        *state = (!entry.is_empty()).then(|| R::Body::into_state(entry));
     }
     changed
 }

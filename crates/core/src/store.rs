@@ -11,11 +11,11 @@ use crate::time::Time;
 
 /// Whether the answers are there.
 #[must_use = "answers that come later come only when the future is awaited"]
-pub enum Answered<'a> {
+pub enum Apply<'a> {
     /// They are in `out`.
     Ready,
     /// They will be in `out` once this is done.
-    Later(Pin<Box<dyn Future<Output = ()> + Send + 'a>>),
+    Pending(Pin<Box<dyn Future<Output = ()> + Send + 'a>>),
 }
 
 /// What keeps the state of keys: memory, Redis, or a layer around another store.
@@ -50,7 +50,7 @@ pub trait Store: Send + Sync {
         ops: &'a [Op<'a>],
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a>;
+    ) -> Apply<'a>;
 }
 
 /// A store that is shared is the same store.
@@ -60,7 +60,7 @@ impl<S: Store + ?Sized> Store for Arc<S> {
         ops: &'a [Op<'a>],
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a> {
+    ) -> Apply<'a> {
         (**self).apply(ops, at, out)
     }
 }

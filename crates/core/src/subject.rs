@@ -11,31 +11,31 @@ pub const MAX_NAME_BYTES: usize = 64;
 
 /// Text or bytes that cannot be a key, an id or a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfit {
+pub struct InvalidKey {
     what: &'static str,
     why: String,
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for InvalidKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.what, self.why)
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for InvalidKey {}
 
 #[inline]
-fn sized(what: &'static str, bytes: &[u8], most: usize) -> Result<(), Unfit> {
+fn sized(what: &'static str, bytes: &[u8], most: usize) -> Result<(), InvalidKey> {
     if (1..=most).contains(&bytes.len()) { Ok(()) } else { Err(wrong_size(what, bytes, most)) }
 }
 
 #[cold]
-fn wrong_size(what: &'static str, bytes: &[u8], most: usize) -> Unfit {
+fn wrong_size(what: &'static str, bytes: &[u8], most: usize) -> InvalidKey {
     let why = match bytes.len() {
         0 => format!("is empty; expected 1 to {most} bytes"),
         n => format!("has {n} bytes; expected 1 to {most}"),
     };
-    Unfit { what, why }
+    InvalidKey { what, why }
 }
 
 /// The key of a subject: any bytes, 1 to [`MAX_KEY_BYTES`] of them.
@@ -45,7 +45,7 @@ fn wrong_size(what: &'static str, bytes: &[u8], most: usize) -> Unfit {
 ///
 /// assert_eq!(Key::new(b"203.0.113.9")?.as_bytes(), b"203.0.113.9");
 /// assert_eq!(Key::new(b"").unwrap_err().to_string(), "key is empty; expected 1 to 1024 bytes");
-/// # Ok::<(), tollgate_core::Unfit>(())
+/// # Ok::<(), tollgate_core::InvalidKey>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key<'a>(&'a [u8]);
@@ -59,7 +59,7 @@ impl<'a> Key<'a> {
     /// # Errors
     /// If there are none, or too many.
     #[inline]
-    pub fn new(bytes: &'a [u8]) -> Result<Key<'a>, Unfit> {
+    pub fn new(bytes: &'a [u8]) -> Result<Key<'a>, InvalidKey> {
         sized("key", bytes, MAX_KEY_BYTES).map(|()| Key(bytes))
     }
 
@@ -79,7 +79,7 @@ impl<'a> Id<'a> {
     ///
     /// # Errors
     /// If there are none, or too many.
-    pub fn new(bytes: &'a [u8]) -> Result<Id<'a>, Unfit> {
+    pub fn new(bytes: &'a [u8]) -> Result<Id<'a>, InvalidKey> {
         sized("id", bytes, MAX_ID_BYTES).map(|()| Id(bytes))
     }
 
@@ -99,7 +99,7 @@ impl<'a> Id<'a> {
 ///
 /// assert_eq!(Name::new("user-id")?.as_str(), "user-id");
 /// assert!(Name::new("evil\r\nheader").is_err());
-/// # Ok::<(), tollgate_core::Unfit>(())
+/// # Ok::<(), tollgate_core::InvalidKey>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name {
@@ -118,13 +118,13 @@ impl Name {
     ///
     /// # Errors
     /// If it is empty, too long, or has any other character.
-    pub fn new(text: &str) -> Result<Name, Unfit> {
+    pub fn new(text: &str) -> Result<Name, InvalidKey> {
         sized("name", text.as_bytes(), MAX_NAME_BYTES)?;
         let odd = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
         match text.chars().find(odd) {
             Some(c) => {
                 let why = format!("{text:?} has {c:?}; expected letters, digits, '-', '_' or '.'");
-                Err(Unfit { what: "name", why })
+                Err(InvalidKey { what: "name", why })
             }
             None => Ok(Name::of(text)),
         }

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
+mod support;
 
-use common::Asker;
+use support::Asker;
 use tollgate_core::Act;
 
 /// Entries that are not yet worth sweeping, twice over.

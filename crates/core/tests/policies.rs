@@ -40,7 +40,7 @@ impl Asker {
         let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
         let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
         let op = Op { policy: &self.name, items: &items, act, cost, id };
-        self.store.answer(&op, Time::from_micros(micros).unwrap()).unwrap()
+        self.store.apply_one(&op, Time::from_micros(micros).unwrap()).unwrap()
     }
 }
 
@@ -109,7 +109,7 @@ fn too_much_debt_is_refused_and_changes_nothing_anywhere() {
     let subject = Subject::from(Key::new(b"key").unwrap());
     let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
     let op = Op { policy: &key.name, items: &items, act: Act::Charge, cost: 4000, id: None };
-    let error = key.store.answer(&op, Time::from_micros(NOON).unwrap()).unwrap_err();
+    let error = key.store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap_err();
     assert!(error.is_overdrawn());
     assert_eq!(key.ask(&limits, Act::Peek, 1, NOON), before);
 }
@@ -178,8 +178,8 @@ fn a_factor_makes_a_limit_tighter_or_looser() {
     assert_eq!(capacity("fixed-window 10/h factor 1000"), Some(1));
     assert_eq!(capacity("ar1 max 1.2 decay 2 resolution 1s factor 0.1"), Some(12));
     assert_eq!(capacity("concurrency 10 ttl 1s factor 0"), None);
-    assert_eq!(limit("gcra 10/s factor 2").drain(), Some(seconds(1)));
-    assert_eq!(limit("sliding-log 10/h factor 2").drain(), Some(seconds(3600)));
+    assert_eq!(limit("gcra 10/s factor 2").full_reset_after(), Some(seconds(1)));
+    assert_eq!(limit("sliding-log 10/h factor 2").full_reset_after(), Some(seconds(3600)));
 
     let half: Decimal = "0.5".parse().unwrap();
     assert_eq!(limit("gcra 10/s factor 2").scaled(half).unwrap().to_string(), "gcra 10/s");
@@ -226,7 +226,7 @@ fn each_limit_counts_its_own_subject() {
         };
         let items = policy.items(keys).unwrap();
         let op = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
-        let decision = store.answer(&op, Time::from_micros(NOON).unwrap()).unwrap();
+        let decision = store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap();
         (decision.allowed, decision.bound_by)
     };
     assert_eq!(check("ann", "1"), (true, 0));
@@ -251,7 +251,7 @@ fn an_id_belongs_to_its_subjects() {
         let items = policy.items(|_| Key::new(user.as_bytes()).ok()).unwrap();
         let id = Id::new(b"1").ok();
         let op = Op { policy: policy.name(), items: &items, act, cost: 1, id };
-        store.answer(&op, Time::from_micros(NOON).unwrap()).unwrap().remaining
+        store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap().remaining
     };
     assert_eq!(ask("ann", Act::Check), Some(1));
     assert_eq!(ask("bob", Act::Check), Some(0));

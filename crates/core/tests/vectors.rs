@@ -77,7 +77,7 @@ fn cl_throttle_is_gcra() {
             let cost = quantity.unsigned_abs();
             let op = Op { policy: policy.name(), items: &items, act, cost, id: None };
             let at = Time::from_micros(step["t_ms"].as_u64().unwrap() * 1000).unwrap();
-            let decision = store.answer(&op, at).unwrap();
+            let decision = store.apply_one(&op, at).unwrap();
             let expected: Vec<i64> =
                 step["reply"].as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect();
             assert_eq!(reply(&decision).as_slice(), expected, "{}: {step}", call["id"]);

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
-mod common;
+mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use common::Asker;
+use support::Asker;
 use tollgate_core::{Act, Decision, Limit, Span};
 
 /// One key of one policy, asked by itself.

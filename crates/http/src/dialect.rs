@@ -31,7 +31,7 @@ pub enum Dialect {
     #[default]
     Ietf,
     /// The same with a blank after each `;`, and `pk` for whoever gives a
-    /// [key](crate::Told::key): as express-rate-limit writes draft 8.
+    /// [key](crate::RateLimitHeaders::key): as express-rate-limit writes draft 8.
     Draft8,
     /// `ratelimit: limit=10, remaining=6, reset=24` and `ratelimit-policy: 10;w=60`.
     Draft7,
@@ -47,7 +47,7 @@ pub enum Dialect {
     /// seconds to an empty bucket; and if blocked, `x-ratelimit-reset`, the seconds to wait; both
     /// with three decimals: as Sharkey does.
     Leaky,
-    /// No limits are told. A denial still has its `retry-after`: that is plain HTTP and no dialect,
+    /// No limits are headers. A denial still has its `retry-after`: that is plain HTTP and no dialect,
     /// and a client that is not told when to come back comes back at once.
     None,
 }
@@ -88,22 +88,22 @@ impl fmt::Display for Dialect {
 }
 
 impl FromStr for Dialect {
-    type Err = NotADialect;
+    type Err = ParseDialectError;
 
-    fn from_str(text: &str) -> Result<Dialect, NotADialect> {
+    fn from_str(text: &str) -> Result<Dialect, ParseDialectError> {
         let named = Dialect::ALL.into_iter().find(|dialect| dialect.name() == text);
-        named.ok_or_else(|| NotADialect(text.chars().take(MOST_REPEATED).collect()))
+        named.ok_or_else(|| ParseDialectError(text.chars().take(MAX_REPEATED).collect()))
     }
 }
 
 /// How many characters of a mistake are repeated in its message.
-const MOST_REPEATED: usize = 64;
+const MAX_REPEATED: usize = 64;
 
 /// Some text is not the name of a [`Dialect`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotADialect(String);
+pub struct ParseDialectError(String);
 
-impl fmt::Display for NotADialect {
+impl fmt::Display for ParseDialectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Dialect::ALL.map(Dialect::name);
         let (typed, listed) = (&self.0, names.join(", "));
@@ -112,7 +112,7 @@ impl fmt::Display for NotADialect {
     }
 }
 
-impl std::error::Error for NotADialect {}
+impl std::error::Error for ParseDialectError {}
 
 #[cfg(test)]
 mod tests {

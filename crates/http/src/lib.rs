@@ -2,15 +2,15 @@
 //!
 //! ```
 //! use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Time};
-//! use tollgate_http::{Dialect, Told};
+//! use tollgate_http::{Dialect, RateLimitHeaders};
 //!
 //! let login = Policy::parse(Name::new("login")?, ["gcra 10/min"])?;
 //! let items = login.items(|_| Key::new(b"203.0.113.9").ok())?;
 //! let check = Op { policy: login.name(), items: &items, act: Act::Check, cost: 4, id: None };
-//! let decision = PlainStore::default().answer(&check, Time::EPOCH)?;
+//! let decision = PlainStore::default().apply_one(&check, Time::EPOCH)?;
 //!
 //! let mut head = Vec::new();
-//! Told::new(&login, &decision, Time::EPOCH)
+//! RateLimitHeaders::new(&login, &decision, Time::EPOCH)
 //!     .fields(Dialect::Ietf, |name, value| head.push(format!("{name}: {value}")));
 //! assert_eq!(head, [r#"ratelimit: "login";r=6;t=24"#, r#"ratelimit-policy: "login";q=10;w=60"#]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -28,7 +28,7 @@
 //! * **One line for each field,** with a lower-case name. Proxies that keep only the first or the
 //!   last of several lines lose nothing.
 //! * **Nothing can be injected.** A [`Name`](tollgate_core::Name) has only characters that need no
-//!   quoting, keys are never told, and all text of a problem is escaped.
+//!   quoting, keys are never headers, and all text of a problem is escaped.
 //! * **Calm.** Nothing panics, and all fields are put together in one small buffer.
 //!
 //! # Limits
@@ -56,13 +56,13 @@
 
 mod dialect;
 mod fields;
+mod headers;
 mod json;
 mod problem;
 mod quota;
 mod structured;
-mod told;
 mod write;
 
-pub use dialect::{Dialect, NotADialect};
+pub use dialect::{Dialect, ParseDialectError};
+pub use headers::RateLimitHeaders;
 pub use problem::Problem;
-pub use told::Told;

@@ -38,7 +38,7 @@ impl<'a> Problem<'a> {
     pub const CONTENT_TYPE: &'static str = "application/problem+json";
 
     /// The client has used what it was granted under the policy of this name: 429. The name is the
-    /// one that stands in the header fields, which [`Told::limit_name`](crate::Told::limit_name)
+    /// one that stands in the header fields, which [`RateLimitHeaders::limit_name`](crate::RateLimitHeaders::limit_name)
     /// says.
     #[must_use]
     pub fn quota_exceeded(violated: &'a str) -> Problem<'a> {

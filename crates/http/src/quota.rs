@@ -1,6 +1,6 @@
 //! What a limit grants, in the words of header fields: so much in so many seconds.
 
-use tollgate_core::{Limit, Numbers, Span, Time};
+use tollgate_core::{Limit, RuleParams, Span, Time};
 
 const SECOND: Span = Span::from_micros(1_000_000);
 
@@ -23,7 +23,7 @@ impl Quota {
     pub(crate) fn of(limit: &Limit, now: Time) -> Option<Quota> {
         let capacity = limit.capacity()?;
         let Some((amount, period)) = pace(limit, capacity, now) else {
-            let is_held = matches!(limit.numbers(), Numbers::Held { .. });
+            let is_held = matches!(limit.params(), RuleParams::Held { .. });
             return Some(Quota { amount: capacity, window: None, burst: None, is_held });
         };
         let (amount, window) = in_seconds(amount, period);
@@ -38,15 +38,15 @@ impl Quota {
 /// there: it is at its fastest when full and never quite done, so that any length of time would
 /// promise too much or too little.
 fn pace(limit: &Limit, capacity: u64, now: Time) -> Option<(u64, Span)> {
-    match limit.numbers() {
-        Numbers::Held { .. } | Numbers::Fade { .. } | Numbers::Unlimited => None,
-        Numbers::Aligned { window, .. } => Some((capacity, window)),
-        Numbers::Calendar { .. } => {
+    match limit.params() {
+        RuleParams::Held { .. } | RuleParams::Fade { .. } | RuleParams::Unlimited => None,
+        RuleParams::Aligned { window, .. } => Some((capacity, window)),
+        RuleParams::Calendar { .. } => {
             let [_, start, end, _] = limit.windows_around(now)?;
             Some((capacity, end.since(start)))
         }
         // A drop can be greater than the bucket, but no more than the bucket held can leak.
-        Numbers::Drip { size, drip, every } => Some((drip.min(size), every)),
+        RuleParams::Drip { size, drip, every } => Some((drip.min(size), every)),
         // As written: 60/min is told as 60 in 60 seconds, though one a second is the same.
         _ => limit.rate().map(|rate| (u64::from(rate.count), rate.period)),
     }

@@ -3,10 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::told::LimitName;
+use crate::headers::LimitName;
 
 /// The greatest whole number a structured field can hold.
-const MOST: u64 = 999_999_999_999_999;
+const MAX_INTEGER: u64 = 999_999_999_999_999;
 
 /// Appends a number as it is.
 pub(crate) fn push_number(out: &mut String, number: u64) {
@@ -42,7 +42,7 @@ impl<'o> List<'o> {
     /// The next member: a number.
     pub(crate) fn number(&mut self, number: u64) {
         self.begin();
-        push_number(self.out, number.min(MOST));
+        push_number(self.out, number.min(MAX_INTEGER));
     }
 
     fn begin(&mut self) {
@@ -54,7 +54,7 @@ impl<'o> List<'o> {
     /// A parameter that is a number.
     pub(crate) fn with_number(&mut self, key: &'static str, number: u64) {
         self.key(key);
-        push_number(self.out, number.min(MOST));
+        push_number(self.out, number.min(MAX_INTEGER));
     }
 
     /// A parameter that is a word of our own, which needs no escapes.

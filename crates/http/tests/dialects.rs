@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-mod common;
+mod support;
 
-use common::assert_told;
+use support::assert_told;
 use tollgate_http::Dialect::{self, Draft6, Draft7, Draft8, Ietf, Leaky, XDelta, XEpoch};
 
 #[test]

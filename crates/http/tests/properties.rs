@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-mod common;
+mod support;
 
-use common::{KEY, Scene, fields};
 use proptest::prelude::*;
 use proptest::sample::select;
 use sfv::{BareItem, Dictionary, Item, List, ListEntry, Parser};
+use support::{KEY, Scene, fields};
 use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
 use tollgate_core::{Act, Decision, Key, Limit, Span, Time};
 use tollgate_http::Dialect;
@@ -55,7 +55,7 @@ impl Case {
         mut each: impl FnMut(&Scene, &Decision, &Step) -> Result<(), TestCaseError>,
     ) -> Result<(), TestCaseError> {
         let mut scene = Scene::new(&self.lines, self.start);
-        let drains = scene.policy.limits().iter().filter_map(Limit::drain);
+        let drains = scene.policy.limits().iter().filter_map(Limit::full_reset_after);
         let drain = drains.max().map_or(0, Span::as_micros);
         for step in &self.steps {
             scene.now = moved(scene.now, drain, step);

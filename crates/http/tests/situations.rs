@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-mod common;
+mod support;
 
-use common::{KEY, assert_told, checks, lines, scene};
+use support::{KEY, assert_told, checks, lines, scene};
 use tollgate_core::{Key, Name, Policy};
 use tollgate_http::Dialect::{self, Draft6, Draft7, Draft8, Ietf, Leaky, XEpoch};
-use tollgate_http::Told;
+use tollgate_http::RateLimitHeaders;
 
 #[test]
 fn nothing_to_say() {
@@ -242,13 +242,16 @@ fn a_policy_with_fewer_limits_is_told_of_with_fewer_fields() {
     let decision = checks(&scene, &[1, 1]);
     assert_eq!(decision.bound_by, 1);
     let other = Policy::parse(Name::default(), ["gcra 10/min"]).unwrap();
-    let told = Told::new(&other, &decision, scene.now);
+    let told = RateLimitHeaders::new(&other, &decision, scene.now);
     let policy = r#"ratelimit-policy: "default";q=10;w=60"#;
     assert_eq!(lines(&told, Ietf), [policy, "retry-after: 60"]);
     assert_eq!(lines(&told, XEpoch), ["retry-after: 60"]);
     assert_eq!(told.limit_name(), None);
     let none = Policy::new(Name::default(), Vec::new());
-    assert_eq!(lines(&Told::new(&none, &decision, scene.now), Ietf), ["retry-after: 60"]);
+    assert_eq!(
+        lines(&RateLimitHeaders::new(&none, &decision, scene.now), Ietf),
+        ["retry-after: 60"]
+    );
 }
 
 #[test]

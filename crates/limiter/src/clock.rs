@@ -21,7 +21,7 @@ const TRUSTED_AND_SKEW: u64 = TRUSTED + 1_000;
 ///
 /// let clock = Clock::manual();
 /// let store = MemoryStore::builder().clock(clock.clone()).build()?;
-/// let limiter = Limiter::parse(["gcra 1/s burst 1"])?.on(store);
+/// let limiter = Limiter::parse(["gcra 1/s burst 1"])?.with_store(store);
 ///
 /// assert!(limiter.check("a")?.allowed);
 /// assert!(!limiter.check("a")?.allowed);

@@ -18,7 +18,7 @@ use tollgate_core::did_you_mean;
 /// let enforced = (0..1_000_u32).filter(|key| some.holds_for(&key.to_le_bytes())).count();
 /// assert!((200..300).contains(&enforced));
 /// assert!(!Enforce::Shadow.holds_for(b"anyone"));
-/// # Ok::<(), tollgate::NotEnforce>(())
+/// # Ok::<(), tollgate::ParseEnforceError>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -33,12 +33,12 @@ pub enum Enforce {
     /// Nothing is counted, and everyone may pass.
     Off,
     /// Those with some of the keys are turned away, always the same ones; the rest may pass.
-    Share(Share),
+    Percent(Percentage),
 }
 
 /// A part of all keys, in hundredths of a percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share(u16);
+pub struct Percentage(u16);
 
 /// All of them.
 const WHOLE: u16 = 10_000;
@@ -57,20 +57,20 @@ impl Enforce {
         match self {
             Enforce::On | Enforce::Silent => true,
             Enforce::Shadow | Enforce::Off => false,
-            Enforce::Share(share) => share.has(key),
+            Enforce::Percent(percentage) => percentage.has(key),
         }
     }
 }
 
-impl Share {
-    /// Whether a key is among them. Growing the share keeps those that are in it.
+impl Percentage {
+    /// Whether a key is among them. Growing the percentage keeps those that are in it.
     fn has(self, key: &[u8]) -> bool {
         let mut hasher = SipHasher13::new();
         hasher.write(key);
         hasher.finish() % u64::from(WHOLE) < u64::from(self.0)
     }
 
-    fn parse(percent: &str) -> Option<Share> {
+    fn parse(percent: &str) -> Option<Percentage> {
         let (whole, part) = percent.split_once('.').unwrap_or((percent, "00"));
         let is_short = (1..=3).contains(&whole.len()) && (1..=2).contains(&part.len());
         let digits = || whole.bytes().chain(part.bytes());
@@ -79,18 +79,18 @@ impl Share {
         }
         let tenths = if part.len() == 1 { 10 } else { 1 };
         let part = part.parse::<u32>().ok()? * tenths;
-        let share = u16::try_from(whole.parse::<u32>().ok()? * 100 + part).ok()?;
-        (share <= WHOLE).then_some(Share(share))
+        let percentage = u16::try_from(whole.parse::<u32>().ok()? * 100 + part).ok()?;
+        (percentage <= WHOLE).then_some(Percentage(percentage))
     }
 }
 
 impl FromStr for Enforce {
-    type Err = NotEnforce;
+    type Err = ParseEnforceError;
 
-    fn from_str(text: &str) -> Result<Enforce, NotEnforce> {
-        let share = text.strip_suffix('%').and_then(Share::parse).map(Enforce::Share);
+    fn from_str(text: &str) -> Result<Enforce, ParseEnforceError> {
+        let percentage = text.strip_suffix('%').and_then(Percentage::parse).map(Enforce::Percent);
         let word = || WORDS.iter().find(|(word, _)| *word == text).map(|(_, enforce)| *enforce);
-        share.or_else(word).ok_or_else(|| NotEnforce(text.to_owned()))
+        percentage.or_else(word).ok_or_else(|| ParseEnforceError(text.to_owned()))
     }
 }
 
@@ -98,8 +98,12 @@ impl fmt::Display for Enforce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = WORDS.iter().find(|(_, enforce)| enforce == self).map(|(word, _)| *word);
         match (self, word) {
-            (Enforce::Share(Share(share)), _) if share % 100 == 0 => write!(f, "{}%", share / 100),
-            (Enforce::Share(Share(share)), _) => write!(f, "{}.{:02}%", share / 100, share % 100),
+            (Enforce::Percent(Percentage(percentage)), _) if percentage % 100 == 0 => {
+                write!(f, "{}%", percentage / 100)
+            }
+            (Enforce::Percent(Percentage(percentage)), _) => {
+                write!(f, "{}.{:02}%", percentage / 100, percentage % 100)
+            }
             (_, word) => f.pad(word.unwrap_or_default()),
         }
     }
@@ -107,17 +111,17 @@ impl fmt::Display for Enforce {
 
 /// Some text does not say how far a policy is enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotEnforce(String);
+pub struct ParseEnforceError(String);
 
-impl fmt::Display for NotEnforce {
+impl fmt::Display for ParseEnforceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let meant = did_you_mean(&self.0, WORDS.iter().map(|(word, _)| *word));
-        let words = "expected on, shadow, silent, off or a share such as 25%";
+        let words = "expected on, shadow, silent, off or a percentage such as 25%";
         write!(f, "enforce {:?} is not known; {words}{meant}", self.0)
     }
 }
 
-impl std::error::Error for NotEnforce {}
+impl std::error::Error for ParseEnforceError {}
 
 #[cfg(test)]
 mod tests {
@@ -145,7 +149,8 @@ mod tests {
 
     #[test]
     fn a_greater_share_has_all_of_a_smaller_one() {
-        let (none, some, more, all) = (Share(0), Share(1_000), Share(3_000), Share(WHOLE));
+        let (none, some, more, all) =
+            (Percentage(0), Percentage(1_000), Percentage(3_000), Percentage(WHOLE));
         for key in 0..1_000_u32 {
             let key = key.to_le_bytes();
             assert!(!none.has(&key) && all.has(&key));

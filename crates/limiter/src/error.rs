@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-use tollgate_core::{LimitError, NoKey, StoreError, Unfit};
+use tollgate_core::{InvalidKey, LimitError, MissingKey, StoreError};
 
 /// Why a limiter gave no decision. Nothing was changed.
 ///
 /// What to do about it is the caller's choice: most let a request pass if it is not the caller who
 /// made the mistake.
 #[derive(Debug, Clone)]
-pub struct Error(Box<Kind>);
+pub struct Error(Box<ErrorKind>);
 
 #[derive(Debug, Clone)]
-enum Kind {
-    Unfit(Unfit),
-    NoKey(NoKey),
+enum ErrorKind {
+    InvalidKey(InvalidKey),
+    MissingKey(MissingKey),
     Limit(LimitError),
     Store(StoreError),
 }
@@ -23,35 +23,35 @@ impl Error {
     /// Whether the key or the id was empty or too long, or a subject was not named.
     #[must_use]
     pub fn is_bad_key(&self) -> bool {
-        matches!(*self.0, Kind::Unfit(_) | Kind::NoKey(_))
+        matches!(*self.0, ErrorKind::InvalidKey(_) | ErrorKind::MissingKey(_))
     }
 
     /// Whether the factor was out of bounds.
     #[must_use]
     pub fn is_bad_factor(&self) -> bool {
-        matches!(*self.0, Kind::Limit(_))
+        matches!(*self.0, ErrorKind::Limit(_))
     }
 
     /// Whether the debt would be too large: the key is denied as it is.
     #[must_use]
     pub fn is_overdrawn(&self) -> bool {
-        matches!(&*self.0, Kind::Store(error) if error.is_overdrawn())
+        matches!(&*self.0, ErrorKind::Store(error) if error.is_overdrawn())
     }
 
     /// Whether the store had no room for what had to be counted.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(&*self.0, Kind::Store(error) if error.is_full())
+        matches!(&*self.0, ErrorKind::Store(error) if error.is_full())
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.0 {
-            Kind::Unfit(error) => error.fmt(f),
-            Kind::NoKey(error) => error.fmt(f),
-            Kind::Limit(error) => error.fmt(f),
-            Kind::Store(error) => error.fmt(f),
+            ErrorKind::InvalidKey(error) => error.fmt(f),
+            ErrorKind::MissingKey(error) => error.fmt(f),
+            ErrorKind::Limit(error) => error.fmt(f),
+            ErrorKind::Store(error) => error.fmt(f),
         }
     }
 }
@@ -63,10 +63,10 @@ macro_rules! from {
         $(impl From<$error> for Error {
             #[cold]
             fn from(error: $error) -> Error {
-                Error(Box::new(Kind::$kind(error)))
+                Error(Box::new(ErrorKind::$kind(error)))
             }
         })*
     };
 }
 
-from! { Unfit => Unfit, NoKey => NoKey, LimitError => Limit, StoreError => Store }
+from! { InvalidKey => InvalidKey, MissingKey => MissingKey, LimitError => Limit, StoreError => Store }

@@ -84,7 +84,7 @@ impl Lease {
     ///
     /// let clock = Clock::manual();
     /// let store = MemoryStore::builder().clock(clock.clone()).build()?;
-    /// let limiter = Limiter::parse(["concurrency 1 ttl 30s"])?.on(store);
+    /// let limiter = Limiter::parse(["concurrency 1 ttl 30s"])?.with_store(store);
     ///
     /// let lease = limiter.key("report").lease()?.lease.expect("nobody else holds it");
     /// clock.advance(Duration::from_secs(20));

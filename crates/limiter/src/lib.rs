@@ -28,7 +28,7 @@
 //!   more. No error accumulates, at any rate from one a week to ten million a second.
 //! * **All or nothing.** The limits of a policy are charged together or not at all. A denied check
 //!   changes nothing.
-//! * **Bounded.** A store never holds more states than [`max_keys`](Builder::max_keys), and a flood
+//! * **Bounded.** A store never holds more states than [`max_keys`](MemoryStoreBuilder::max_keys), and a flood
 //!   of new keys never refills an exhausted one. Keys are 1 to 1,024 bytes.
 //! * **Calm.** No panic that a caller could reach, no allocation for a check of a key that is known, if
 //!   its state has a fixed size; and mostly not even a lock for one that [`check`](Limiter::check)
@@ -64,11 +64,13 @@ mod request;
 mod wait;
 
 pub use clock::Clock;
-pub use enforce::{Enforce, NotEnforce, Share};
+pub use enforce::{Enforce, ParseEnforceError, Percentage};
 pub use error::Error;
 pub use lease::{Lease, Leased};
 pub use limiter::Limiter;
-pub use memory::{Builder, Fill, MemoryStore, SnapshotError, WhenFull, ZeroKeys};
+pub use memory::{
+    BuildError, MemoryStore, MemoryStoreBuilder, SnapshotError, StoreStats, WhenFull,
+};
 pub use request::Request;
 pub use tollgate_core::{
     Decimal, Decision, Limit, LimitError, Name, Policy, Span, StoreError, Time,

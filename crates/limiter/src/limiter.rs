@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Act, Decision, Item, Key, Limit, LimitError, Name, NoKey, Op, Policy, StoreError, Time, Unfit,
+    Act, Decision, InvalidKey, Item, Key, Limit, LimitError, MissingKey, Name, Op, Policy,
+    StoreError, Time,
 };
 
 use crate::error::Error;
@@ -35,28 +36,30 @@ pub struct Limiter {
     policy: Arc<Policy>,
     store: Arc<MemoryStore>,
     /// If all there is to it is one limit of one key: what the store knows its terms by.
-    alone: Option<Alone>,
+    single: Option<SingleLimit>,
 }
 
 /// A limit that stands alone and counts the key it is asked about.
 #[derive(Clone, Copy)]
-struct Alone {
+struct SingleLimit {
     number: Option<NonZeroU32>,
 }
 
 impl Limiter {
     fn of(policy: Arc<Policy>, store: Arc<MemoryStore>) -> Limiter {
-        let alone = match policy.limits() {
-            [limit] if limit.per().is_none() => Some(Alone { number: store.number_of(limit) }),
+        let single = match policy.limits() {
+            [limit] if limit.per().is_none() => {
+                Some(SingleLimit { number: store.number_of(limit) })
+            }
             _ => None,
         };
-        Limiter { policy, store, alone }
+        Limiter { policy, store, single }
     }
 
     /// The limit, if all there is to it is one limit of one key.
     #[inline]
-    fn alone(&self) -> Option<Asked<'_>> {
-        let Alone { number } = self.alone?;
+    fn single(&self) -> Option<Asked<'_>> {
+        let SingleLimit { number } = self.single?;
         Some(Asked { limit: self.policy.limits().first()?, number, cost: 1 })
     }
 
@@ -77,7 +80,7 @@ impl Limiter {
     /// The same limiter on another store. Limiters on one store share its bound on keys, and those
     /// of the same name also share their counts.
     #[must_use]
-    pub fn on(self, store: Arc<MemoryStore>) -> Limiter {
+    pub fn with_store(self, store: Arc<MemoryStore>) -> Limiter {
         Limiter::of(self.policy, store)
     }
 
@@ -85,7 +88,7 @@ impl Limiter {
     ///
     /// # Errors
     /// If that is no name.
-    pub fn named(self, name: &str) -> Result<Limiter, Unfit> {
+    pub fn with_name(self, name: &str) -> Result<Limiter, InvalidKey> {
         let policy = Policy::new(Name::new(name)?, self.policy.limits().to_vec());
         Ok(Limiter::of(Arc::new(policy), self.store))
     }
@@ -123,7 +126,7 @@ impl Limiter {
     #[inline]
     pub fn check(&self, key: impl AsRef<[u8]>) -> Result<Decision, Error> {
         let key = Key::new(key.as_ref())?;
-        let Some(asked) = self.alone() else { return self.key(key.as_bytes()).check() };
+        let Some(asked) = self.single() else { return self.key(key.as_bytes()).check() };
         let now = self.store.clock().now();
         if let Some(decision) = self.store.check_word(self.policy.name(), key.into(), &asked, now) {
             return Ok(decision);
@@ -201,7 +204,7 @@ impl Limiter {
 
     fn check_keys(&self, keys: &[Key<'_>], now: Time, out: &mut Vec<Result<Decision, Error>>) {
         out.reserve(keys.len());
-        if let Some(asked) = self.alone() {
+        if let Some(asked) = self.single() {
             let tell = |given: Result<_, StoreError>| out.push(given.map_err(Error::from));
             return self.store.check_batch(self.policy.name(), &asked, keys, now, tell);
         }
@@ -212,7 +215,7 @@ impl Limiter {
     }
 
     /// The items of each key, one key after the other. If one key lacks a subject, all do.
-    fn items_of<'a>(&'a self, keys: &[Key<'a>]) -> Result<Items<'a>, NoKey> {
+    fn items_of<'a>(&'a self, keys: &[Key<'a>]) -> Result<Items<'a>, MissingKey> {
         let of = |key: Key<'a>| {
             let limits = self.policy.limits().iter();
             limits.map(move |limit| limit.item(|kind| Some(key).filter(|_| kind.is_none())))

@@ -9,28 +9,28 @@
 mod batch;
 mod builder;
 mod check;
-mod first;
 mod hash;
-mod held;
 mod ids;
-mod keys;
+mod insert;
+mod key_budget;
 mod lock;
+mod locked_shards;
 mod prefetch;
-mod recent;
 mod record;
 mod shard;
 mod snapshot;
 mod table;
 mod terms;
+mod thread_cache;
 
-pub use builder::{Builder, ZeroKeys};
-pub use keys::WhenFull;
+pub use builder::{BuildError, MemoryStoreBuilder};
+pub use key_budget::WhenFull;
 pub use snapshot::SnapshotError;
 
 use std::fmt;
 use std::num::NonZeroU32;
 
-use tollgate_core::{Answered, Decision, Limit, Op, Store, StoreError, Time};
+use tollgate_core::{Apply, Decision, Limit, Op, Store, StoreError, Time};
 
 use crate::clock::Clock;
 #[cfg(feature = "wait")]
@@ -40,11 +40,11 @@ pub(crate) use check::Asked;
 use check::plain_check;
 use hash::{Hash, Secret, place_in};
 use ids::Ids;
-use keys::Keys;
+use key_budget::KeyBudget;
 use lock::Lock;
-use recent::StoreNumber;
-use record::Frame;
+use record::Layout;
 use shard::Shard;
+use thread_cache::StoreNumber;
 
 /// A store in the memory of this process.
 ///
@@ -52,9 +52,9 @@ use shard::Shard;
 ///
 /// * **Exact.** However many threads call at once, operations on one subject happen one after the
 ///   other, and the limits of a policy are charged together or not at all.
-/// * **Bounded.** Never more than [`max_keys`](Builder::max_keys) states. When that many are in use,
+/// * **Bounded.** Never more than [`max_keys`](MemoryStoreBuilder::max_keys) states. When that many are in use,
 ///   those that have reset are dropped; if there are none, new keys are answered as
-///   [`when_full`](Builder::when_full) says. A flood of new keys never refills an exhausted one.
+///   [`when_full`](MemoryStoreBuilder::when_full) says. A flood of new keys never refills an exhausted one.
 /// * **Quiet.** No thread of its own. Keys that have reset are swept by the calls themselves, a few
 ///   for every new key.
 /// * **Discreet.** Keys are not kept, only their hashes under a secret of this process. Two keys are
@@ -64,8 +64,8 @@ use shard::Shard;
 /// use tollgate::{Limiter, MemoryStore, WhenFull};
 ///
 /// let store = MemoryStore::builder().max_keys(100_000).when_full(WhenFull::Allow).build()?;
-/// let login = Limiter::parse(["sliding-counters 5/min"])?.named("login")?.on(store.clone());
-/// let search = Limiter::parse(["gcra 100/s burst 200"])?.named("search")?.on(store);
+/// let login = Limiter::parse(["sliding-counters 5/min"])?.with_name("login")?.with_store(store.clone());
+/// let search = Limiter::parse(["gcra 100/s burst 200"])?.with_name("search")?.with_store(store);
 /// assert!(login.check("203.0.113.9")?.allowed);
 /// assert!(search.check("203.0.113.9")?.allowed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -74,9 +74,9 @@ pub struct MemoryStore {
     /// Which of the stores of this process it is.
     number: StoreNumber,
     secret: Secret,
-    frame: Frame,
-    shards: Box<[Line]>,
-    keys: Keys,
+    layout: Layout,
+    shards: Box<[ShardSlot]>,
+    budget: KeyBudget,
     ids: Ids,
     when_full: WhenFull,
     clock: Clock,
@@ -87,36 +87,36 @@ pub struct MemoryStore {
 
 /// A shard with a cache line of its own, and no more: what is needed of all shards stays near.
 #[repr(align(64))]
-struct Line(Lock<Shard>);
+struct ShardSlot(Lock<Shard>);
 
 #[cfg(not(all(test, loom)))]
-const _: () = assert!(size_of::<Line>() == 64, "one cache line");
+const _: () = assert!(size_of::<ShardSlot>() == 64, "one cache line");
 
 /// How full a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fill {
+pub struct StoreStats {
     /// How many states are kept: one for each limit of each key, until it has reset and was swept.
     pub keys: usize,
     /// How many there can be.
     pub max_keys: usize,
     /// How many operations were answered by `when_full` so far.
-    pub turned_away: u64,
+    pub rejected: u64,
 }
 
 impl MemoryStore {
     /// A store to be described.
-    pub fn builder() -> Builder {
-        Builder::default()
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder::default()
     }
 
     /// How full it is.
     #[must_use]
-    pub fn fill(&self) -> Fill {
-        Fill {
-            keys: self.keys.count(),
-            max_keys: self.keys.most(),
-            turned_away: self.keys.turned_away(),
+    pub fn stats(&self) -> StoreStats {
+        StoreStats {
+            keys: self.budget.count(),
+            max_keys: self.budget.most(),
+            rejected: self.budget.rejected(),
         }
     }
 
@@ -136,7 +136,7 @@ impl MemoryStore {
     /// # Errors
     /// If the operation makes no sense, the debt would be too large, or what must be counted cannot
     /// be because the store is full.
-    pub fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
+    pub fn apply_one(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
         let Some((asked, subject)) = plain_check(op) else { return self.answer_one(op, now) };
         if let Some(decision) = self.check_word(op.policy, subject, &asked, now) {
@@ -147,7 +147,7 @@ impl MemoryStore {
 
     /// The number of the limit's terms, for checks to come.
     pub(crate) fn number_of(&self, limit: &Limit) -> Option<NonZeroU32> {
-        self.frame.terms.number(&limit.terms()?).and_then(NonZeroU32::new)
+        self.layout.terms.number(&limit.terms()?).and_then(NonZeroU32::new)
     }
 
     /// Any operation.
@@ -180,11 +180,11 @@ impl Store for MemoryStore {
         ops: &'a [Op<'a>],
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a> {
+    ) -> Apply<'a> {
         let now = at.unwrap_or_else(|| self.clock.now());
         if let ([op], [out]) = (ops, &mut *out) {
-            *out = self.answer(op, Some(now));
-            return Answered::Ready;
+            *out = self.apply_one(op, Some(now));
+            return Apply::Ready;
         }
         // Operations without a place for their answer are not done.
         let ops = ops.get(..out.len()).unwrap_or(ops);
@@ -195,12 +195,12 @@ impl Store for MemoryStore {
                 }
             });
         }
-        Answered::Ready
+        Apply::Ready
     }
 }
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").field("fill", &self.fill()).finish_non_exhaustive()
+        f.debug_struct("MemoryStore").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }

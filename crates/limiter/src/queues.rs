@@ -65,7 +65,7 @@ type Whose = Option<Scope>;
 /// A policy and these of its subjects.
 fn whose(op: &Op<'_>, items: &[Item<'_>]) -> Whose {
     // A reset has a scope also without an id.
-    Op { items, act: Act::Reset, ..*op }.scope()
+    Op { items, act: Act::Reset, ..*op }.id_scope()
 }
 
 /// Queues of those who wait for one kind of thing.

@@ -166,7 +166,7 @@ impl<'a> Request<'a> {
 
     fn apply(&self, act: Act) -> Result<Decision, Error> {
         let answer = |op: &Op<'_>| {
-            let decision = self.limiter.store().answer(op, None)?;
+            let decision = self.limiter.store().apply_one(op, None)?;
             #[cfg(feature = "wait")]
             self.limiter.queues().tell(op);
             Ok(decision)

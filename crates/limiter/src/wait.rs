@@ -96,13 +96,13 @@ impl Request<'_> {
 async fn admit(request: &Request<'_>, deadline: Deadline) -> Result<Decision, Error> {
     let queues = request.limiter().queues();
     let others = request.with_op(Act::Check, |op| queues.is_waited_for(op))?;
-    let seen = if others { turned_away(request)? } else { request.check()? };
+    let seen = if others { rejected(request)? } else { request.check()? };
     if is_over(request, &seen, deadline) {
         return Ok(seen);
     }
     let place = request.with_op(Act::Check, |op| queues.join(op))?;
     if !is_first(&place, deadline).await {
-        return turned_away(request);
+        return rejected(request);
     }
     // Before the limiter is asked, so that nothing that is given back afterwards is missed.
     let returns = request.with_op(Act::Check, |op| queues.watch(op))?;
@@ -116,7 +116,7 @@ async fn admit(request: &Request<'_>, deadline: Deadline) -> Result<Decision, Er
 }
 
 /// A denial for one whose turn it is not, whatever a check would say.
-fn turned_away(request: &Request<'_>) -> Result<Decision, Error> {
+fn rejected(request: &Request<'_>) -> Result<Decision, Error> {
     let mut decision = request.peek()?;
     decision.allowed = false;
     Ok(decision)

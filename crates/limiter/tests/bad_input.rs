@@ -6,7 +6,7 @@ use tollgate::{Clock, Decimal, Error, Limiter, MemoryStore, Policy};
 
 fn limiter(lines: &[&str]) -> Limiter {
     let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
-    Limiter::parse(lines).unwrap().on(store)
+    Limiter::parse(lines).unwrap().with_store(store)
 }
 
 #[track_caller]
@@ -28,7 +28,7 @@ fn keys_have_1_to_1024_bytes() {
         says(&limiter.key(&key).peek().unwrap_err(), text);
     }
     assert!(limiter.check(vec![b'k'; 1024]).unwrap().allowed);
-    assert_eq!(limiter.store().fill().keys, 1);
+    assert_eq!(limiter.store().stats().keys, 1);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_cost_that_cannot_fit_is_never() {
         let limiter = limiter(&[line]);
         let decision = limiter.key("a").cost(6).check().unwrap();
         assert_eq!((decision.allowed, decision.retry_after), (false, None), "{line}");
-        assert_eq!(limiter.store().fill().keys, 0, "{line}: a denial is free");
+        assert_eq!(limiter.store().stats().keys, 0, "{line}: a denial is free");
         let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
         says(&error, "a cost above 4294967295");
         let error = limiter.key("a").cost(u64::MAX).charge().unwrap_err();
@@ -117,7 +117,7 @@ fn bad_limits_and_names_are_explained() {
     let error = "gcrra 1/s".parse::<Limiter>().unwrap_err();
     assert!(error.to_string().contains("did you mean \"gcra\"?"), "{error}");
     assert!(Limiter::parse(["gcra 1/s", "gcra 0/s"]).is_err());
-    assert!(limiter(&["gcra 1/s"]).named("a b").is_err());
+    assert!(limiter(&["gcra 1/s"]).with_name("a b").is_err());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tollgate::{Clock, Limiter, MemoryStore, Span, WhenFull};
 fn limiter(line: &str, max_keys: usize, when_full: WhenFull) -> (Limiter, Clock) {
     let clock = Clock::manual();
     let store = MemoryStore::builder().max_keys(max_keys).when_full(when_full).clock(clock.clone());
-    (Limiter::parse([line]).unwrap().on(store.build().unwrap()), clock)
+    (Limiter::parse([line]).unwrap().with_store(store.build().unwrap()), clock)
 }
 
 /// The memory this process has in use, in bytes.
@@ -29,19 +29,19 @@ fn a_thousand_exhausted_keys_outlast_ten_million_strangers() {
     let resets = |key: &String| limiter.key(key).peek().unwrap().reset_after;
     let before: Vec<_> = exhausted.iter().map(resets).collect();
 
-    let (mut full, mut turned_away) = (None, 0_u64);
+    let (mut full, mut rejected) = (None, 0_u64);
     for stranger in 0..10_000_000_u64 {
         if !limiter.check(stranger.to_le_bytes()).unwrap().allowed {
             full.get_or_insert_with(resident);
-            turned_away += 1;
+            rejected += 1;
         }
-        assert!(stranger % 65_536 != 0 || limiter.store().fill().keys <= BOUND);
+        assert!(stranger % 65_536 != 0 || limiter.store().stats().keys <= BOUND);
     }
     let grown = resident().saturating_sub(full.unwrap());
     assert!(grown < 4 << 20, "{grown} bytes more after the store was full");
-    assert_eq!(limiter.store().fill().keys, BOUND);
-    assert_eq!(limiter.store().fill().turned_away, turned_away);
-    assert_eq!(turned_away, 10_000_000 + 1_000 - BOUND as u64);
+    assert_eq!(limiter.store().stats().keys, BOUND);
+    assert_eq!(limiter.store().stats().rejected, rejected);
+    assert_eq!(rejected, 10_000_000 + 1_000 - BOUND as u64);
 
     for (key, reset) in exhausted.iter().zip(before) {
         let decision = limiter.check(key).unwrap();
@@ -61,9 +61,9 @@ fn strangers_that_reset_make_room_for_the_next() {
         assert!(limiter.check(stranger.to_le_bytes()).unwrap().allowed, "{stranger}");
         // Five thousand of them within the second that each lasts.
         clock.advance(Duration::from_micros(200));
-        assert!(limiter.store().fill().keys <= BOUND);
+        assert!(limiter.store().stats().keys <= BOUND);
     }
-    assert_eq!(limiter.store().fill().turned_away, 0);
+    assert_eq!(limiter.store().stats().rejected, 0);
 }
 
 #[test]
@@ -91,21 +91,21 @@ fn a_full_store_lets_pass_uncounted_if_told_so() {
     (0..5).for_each(|_| assert!(limiter.check("b").unwrap().allowed));
     assert!(!limiter.check("a").unwrap().allowed);
     assert!(limiter.key("b").charge().unwrap().allowed);
-    assert_eq!(limiter.store().fill().keys, 1);
-    assert_eq!(limiter.store().fill().turned_away, 6);
+    assert_eq!(limiter.store().stats().keys, 1);
+    assert_eq!(limiter.store().stats().rejected, 6);
 }
 
 #[test]
 fn a_full_store_charges_all_limits_or_none() {
     let store = MemoryStore::builder().max_keys(3).clock(Clock::manual()).build().unwrap();
-    let both = Limiter::parse(["gcra 1/s burst 9", "fixed-window 9/h"]).unwrap().on(store);
+    let both = Limiter::parse(["gcra 1/s burst 9", "fixed-window 9/h"]).unwrap().with_store(store);
     assert!(both.check("a").unwrap().allowed);
     let one = both.with_limits(both.policy().limits()[..1].to_vec());
     assert!(one.check("b").unwrap().allowed);
     // For the second limit of b there is no room, so the first is not charged.
     assert!(!both.check("b").unwrap().allowed);
     assert_eq!(one.key("b").peek().unwrap().remaining, Some(8));
-    assert_eq!(both.store().fill().keys, 3);
+    assert_eq!(both.store().stats().keys, 3);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn resetting_a_key_makes_room() {
     assert!(limiter.check("a").unwrap().allowed);
     assert!(!limiter.check("b").unwrap().allowed);
     limiter.key("a").reset().unwrap();
-    assert_eq!(limiter.store().fill().keys, 0);
+    assert_eq!(limiter.store().stats().keys, 0);
     assert!(limiter.check("b").unwrap().allowed);
 }
 
@@ -124,14 +124,14 @@ fn an_exhausted_key_stays_so_in_a_full_store_that_lets_strangers_pass() {
     let store = MemoryStore::builder().max_keys(10).when_full(WhenFull::Allow);
     let store = store.clock(clock.clone()).build().unwrap();
     let lines = ["gcra 1/s burst 5", "fixed-window 2/day per user"];
-    let limiter = Limiter::parse(lines).unwrap().on(store);
+    let limiter = Limiter::parse(lines).unwrap().with_store(store);
     let ask = |key: &str| limiter.keys(&[("", key), ("user", "42")]).check().unwrap();
     assert!(ask("first").allowed && ask("second").allowed);
     // Strangers fill the store; then every request of the user comes from a new place.
     let strangers = limiter.with_limits(vec!["fixed-window 1/day".parse().unwrap()]);
-    let strangers = strangers.named("others").unwrap();
+    let strangers = strangers.with_name("others").unwrap();
     (0..20_u64).for_each(|key| assert!(strangers.check(key.to_le_bytes()).unwrap().allowed));
-    assert_eq!(limiter.store().fill().keys, 10);
+    assert_eq!(limiter.store().stats().keys, 10);
     for turn in 0..20 {
         let decision = ask(&format!("new-{turn}"));
         assert!(!decision.allowed, "{turn}: {decision:?}");
@@ -149,7 +149,7 @@ fn what_gives_back_is_done_in_a_full_store() {
     assert_eq!(both.key("a").cost(2).refund().unwrap().remaining, Some(6));
     assert_eq!(one.key("a").peek().unwrap().remaining, Some(6));
     assert_eq!(both.key("a").reset().unwrap().remaining, Some(9));
-    assert_eq!(one.store().fill().keys, 0);
+    assert_eq!(one.store().stats().keys, 0);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_clock_that_steps_back_within_the_slack_finds_ids_again() {
     let clock = Clock::manual();
     let slack = Span::from_micros(3_600_000_000);
     let store = MemoryStore::builder().slack(slack).clock(clock.clone()).build().unwrap();
-    let limiter = Limiter::parse(["gcra 1/day burst 10000"]).unwrap().on(store);
+    let limiter = Limiter::parse(["gcra 1/day burst 10000"]).unwrap().with_store(store);
     let (first, start) = (limiter.key("a").id("mine").check().unwrap(), clock.now());
     clock.advance(Duration::from_secs(600));
     for id in 0..5_000_u64 {
@@ -222,7 +222,7 @@ fn all_that_has_reset_is_found_in_a_small_store() {
     let clock = Clock::manual();
     let store = MemoryStore::builder().max_keys(12).clock(clock.clone()).build().unwrap();
     let limiter = Limiter::parse(["gcra 1/s burst 1", "fixed-window 9/s", "gcra 2/s burst 1"]);
-    let limiter = limiter.unwrap().on(store);
+    let limiter = limiter.unwrap().with_store(store);
     for key in 0..4_000_u64 {
         assert!(limiter.check(key.to_le_bytes()).unwrap().allowed, "{key}");
         if key % 4 == 3 {

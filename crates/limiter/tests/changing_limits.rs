@@ -12,7 +12,7 @@ use tollgate::{Clock, Limiter, MemoryStore};
 /// still. Answers how many were admitted, in the end under the last limit alone.
 fn admitted_while_changing(lines: &[&str]) -> u64 {
     let store = MemoryStore::builder().max_keys(1000).clock(Clock::manual()).build().unwrap();
-    let first = Limiter::parse(&lines[..1]).unwrap().on(store);
+    let first = Limiter::parse(&lines[..1]).unwrap().with_store(store);
     let each: Vec<Limiter> =
         lines.iter().map(|line| first.with_limits(vec![line.parse().unwrap()])).collect();
     let current = RwLock::new(first);
@@ -67,7 +67,8 @@ fn a_level_is_converted_and_never_forgotten() {
 fn a_changed_rule_starts_afresh_and_leaves_the_others_alone() {
     let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
     let limits = |lines: &[&str]| lines.iter().map(|line| line.parse().unwrap()).collect();
-    let before = Limiter::parse(["gcra 1/h burst 5", "fixed-window 9/h"]).unwrap().on(store);
+    let before =
+        Limiter::parse(["gcra 1/h burst 5", "fixed-window 9/h"]).unwrap().with_store(store);
     (0..4).for_each(|_| assert!(before.check("a").unwrap().allowed));
 
     let after = before.with_limits(limits(&["gcra 1/h burst 5", "sliding-window 9/h"]));

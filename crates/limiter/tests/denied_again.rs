@@ -26,7 +26,7 @@ fn stopped(line: &str) -> (Limiter, Clock) {
     let clock = Clock::manual();
     clock.advance(Duration::from_secs(1_700_000_000));
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-    (Limiter::parse([line]).unwrap().on(store), clock)
+    (Limiter::parse([line]).unwrap().with_store(store), clock)
 }
 
 /// Takes all there is, and is denied until it is known by heart.
@@ -56,7 +56,7 @@ fn what_gives_room_is_noticed_at_once() {
         ("another limit", |limiter, _| {
             limiter.with_limits(vec!["gcra 1/h burst 9".parse().unwrap()])
         }),
-        ("another name", |limiter, _| limiter.clone().named("other").unwrap()),
+        ("another name", |limiter, _| limiter.clone().with_name("other").unwrap()),
     ];
     for line in LINES {
         for (way, give) in ways {
@@ -135,7 +135,7 @@ fn restored_twins_are_told_apart() {
         let builder = MemoryStore::builder().clock(clock.clone());
         let (store, states) = builder.restore(file.path()).unwrap();
         assert_eq!(states.unwrap(), 1);
-        limiter.clone().on(store)
+        limiter.clone().with_store(store)
     };
     let first = restored();
     assert!(!first.check("a").unwrap().allowed);

@@ -14,7 +14,7 @@ const CHECKS: u64 = 20_000;
 /// A limiter whose clock stands still, so that the capacity is all there is.
 fn still(lines: &[&str]) -> Limiter {
     let store = MemoryStore::builder().max_keys(10_000).clock(Clock::manual()).build().unwrap();
-    Limiter::parse(lines).unwrap().on(store)
+    Limiter::parse(lines).unwrap().with_store(store)
 }
 
 /// How often all threads together were admitted.

@@ -17,7 +17,7 @@ fn limiter(line: &str) -> Limiter {
 fn stopped(lines: &[&str]) -> (Limiter, Clock) {
     let clock = Clock::manual();
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-    (Limiter::parse(lines).unwrap().on(store), clock)
+    (Limiter::parse(lines).unwrap().with_store(store), clock)
 }
 
 fn lease(limiter: &Limiter) -> Option<Lease> {

@@ -68,7 +68,7 @@ fn a_restart_changes_no_answer() {
     let path = folder.path().join("states");
     for lines in POLICIES {
         let clock = at(0);
-        let limiter = Limiter::parse(lines).unwrap().on(store(&clock));
+        let limiter = Limiter::parse(lines).unwrap().with_store(store(&clock));
         use_up(&limiter, &clock);
         let saved = limiter.store().save(&path).unwrap();
         assert_eq!(saved, 3 * lines.len(), "{lines:?}");
@@ -79,8 +79,8 @@ fn a_restart_changes_no_answer() {
         later.set(clock.now());
         let (restored, count) = MemoryStore::builder().clock(later.clone()).restore(&path).unwrap();
         assert_eq!(count.unwrap(), saved);
-        assert_eq!(restored.fill().keys, saved);
-        let again = Limiter::parse(lines).unwrap().on(restored);
+        assert_eq!(restored.stats().keys, saved);
+        let again = Limiter::parse(lines).unwrap().with_store(restored);
         assert_eq!(afterwards(&again, &later), afterwards(&limiter, &clock), "{lines:?}");
     }
 }
@@ -89,25 +89,25 @@ fn a_restart_changes_no_answer() {
 fn what_has_reset_is_not_restored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
-    let limiter = Limiter::parse(["gcra 1/s burst 5"]).unwrap().on(store(&at(0)));
+    let limiter = Limiter::parse(["gcra 1/s burst 5"]).unwrap().with_store(store(&at(0)));
     assert!(limiter.key("a").cost(5).check().unwrap().allowed);
     assert_eq!(limiter.store().save(&path).unwrap(), 1);
     let (store, count) = MemoryStore::builder().clock(at(5)).restore(&path).unwrap();
-    assert_eq!((count.unwrap(), store.fill().keys), (0, 0));
+    assert_eq!((count.unwrap(), store.stats().keys), (0, 0));
 }
 
 #[test]
 fn a_smaller_bound_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
-    let limiter = Limiter::parse(["gcra 1/h"]).unwrap().on(store(&at(0)));
+    let limiter = Limiter::parse(["gcra 1/h"]).unwrap().with_store(store(&at(0)));
     (0..4_000_u64).for_each(|key| assert!(limiter.check(key.to_le_bytes()).unwrap().allowed));
     assert_eq!(limiter.store().save(&path).unwrap(), 4_000);
     let smaller = MemoryStore::builder().max_keys(1_000).clock(at(1));
     let (store, count) = smaller.restore(&path).unwrap();
-    assert_eq!((count.unwrap(), store.fill().keys), (1_000, 1_000));
+    assert_eq!((count.unwrap(), store.stats().keys), (1_000, 1_000));
     let larger = MemoryStore::builder().max_keys(1_000_000).clock(at(1));
-    let limiter = limiter.on(larger.restore(&path).unwrap().0);
+    let limiter = limiter.with_store(larger.restore(&path).unwrap().0);
     (0..4_000_u64).for_each(|key| assert!(!limiter.check(key.to_le_bytes()).unwrap().allowed));
 }
 
@@ -116,7 +116,7 @@ fn a_damaged_snapshot_is_refused_and_the_store_starts_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     let clock = at(0);
-    let limiter = Limiter::parse(POLICIES[13]).unwrap().on(store(&clock));
+    let limiter = Limiter::parse(POLICIES[13]).unwrap().with_store(store(&clock));
     use_up(&limiter, &clock);
     limiter.store().save(&path).unwrap();
     let whole = fs::read(&path).unwrap();
@@ -127,8 +127,8 @@ fn a_damaged_snapshot_is_refused_and_the_store_starts_empty() {
         let error = restored.unwrap_err();
         assert!(error.is_damaged() && !error.is_missing(), "{what}: {error}");
         assert!(error.to_string().contains("start empty"), "{error}");
-        assert_eq!(store.fill().keys, 0);
-        let fresh = Limiter::parse(["gcra 1/s burst 1"]).unwrap().on(store);
+        assert_eq!(store.stats().keys, 0);
+        let fresh = Limiter::parse(["gcra 1/s burst 1"]).unwrap().with_store(store);
         assert!(fresh.check("a").unwrap().allowed);
     };
     refused(b"", "an empty file");
@@ -151,7 +151,7 @@ fn a_missing_snapshot_is_told_from_a_damaged_one() {
     let error = restored.unwrap_err();
     assert!(error.is_missing() && !error.is_damaged());
     assert!(error.to_string().contains("none"));
-    assert_eq!(store.fill().keys, 0);
+    assert_eq!(store.stats().keys, 0);
 }
 
 #[test]

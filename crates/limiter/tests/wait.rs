@@ -259,7 +259,7 @@ fn a_lease_is_noticed_also_by_those_who_share_only_that_subject() {
 fn a_clock_that_is_set_by_hand_is_asked_again() {
     let clock = Clock::manual();
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-    let limiter = Limiter::parse(["gcra 1000/s burst 1"]).unwrap().on(store);
+    let limiter = Limiter::parse(["gcra 1000/s burst 1"]).unwrap().with_store(store);
     assert!(limiter.check("a").unwrap().allowed);
     assert!(!limiter.key("a").wait(SHORT).unwrap().allowed);
     let mut waiting = Waiting::new(limiter.key("a").until_ready(LONG));

@@ -9,7 +9,7 @@ use crate::{Rule, TooMuch};
 const LONGEST_DEBT: u64 = 1 << 51;
 
 /// How long a reservation can be settled.
-const RESERVED: u64 = 3_600_000_000;
+const RESERVATION_TTL: u64 = 3_600_000_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
@@ -104,7 +104,7 @@ impl Ledger {
             written.ledger.forget(id);
             let counting = written.ledger.replay(rule);
             let least = if counting.empty(at) { 0 } else { counting.still(at, at, id) };
-            let until = t + RESERVED;
+            let until = t + RESERVATION_TTL;
             written.ledger.notes.push(Note { id, at, estimate, least, until });
         }
         Ok(written)

@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tollgate_core::{Act, Limit, MAX_COUNT, Numbers, Op, Span, StoreError, Time};
+use tollgate_core::{Act, Limit, MAX_COUNT, Op, RuleParams, Span, StoreError, Time};
 
 use crate::call::bytes::put;
 use crate::call::keys::Prefix;
 use crate::call::reply::Asked;
-use crate::call::shape::{Answers, Few, MOST_LIMITS, Positions, Shape};
+use crate::call::shape::{Answers, Few, MAX_LIMITS, Positions, Shape};
 use crate::script::{Script, Scripts};
 
 /// One call, ready to be sent.
@@ -113,10 +113,10 @@ impl Call {
 
 /// Why an operation cannot be done by any script, if that is so.
 pub(crate) fn mistake(op: &Op<'_>) -> Option<StoreError> {
-    if op.items.len() > MOST_LIMITS {
+    if op.items.len() > MAX_LIMITS {
         return Some(StoreError::malformed("more than 16 limits in one operation"));
     }
-    op.mistake()
+    op.validate()
 }
 
 fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> Few<Vec<u8>> {
@@ -159,8 +159,8 @@ fn argument(part: &Part<'_, '_>, when: &When, shape: &Shape, asked: &Asked) -> V
     if shape.with_handle {
         // What is closed is remembered for as long as what it was for.
         let act = part.closes.map_or(op.act, |(act, _)| act);
-        put(&mut out, Op { act, ..*op }.remembered_for().as_micros(), 7);
-        let handle = op.found_under().unwrap_or_default();
+        put(&mut out, Op { act, ..*op }.id_ttl().as_micros(), 7);
+        let handle = op.handle().unwrap_or_default();
         put_name(&mut out, part.mark.unwrap_or(&handle));
         match part.closes {
             Some((_, answered)) => {
@@ -181,32 +181,32 @@ fn put_name(out: &mut Vec<u8>, name: &[u8]) {
 /// The numbers of one limit, as `lua/*.lua` read them.
 fn put_numbers(out: &mut Vec<u8>, limit: &Limit, around: impl Fn() -> Time, cost: u64) {
     let span = |out: &mut Vec<u8>, span: Span| put(out, span.as_micros(), 7);
-    match limit.numbers() {
-        Numbers::Flow { capacity, ticks, parts } => put_flow(out, capacity, ticks, parts, cost),
-        Numbers::Drip { size, drip, every } => {
+    match limit.params() {
+        RuleParams::Flow { capacity, ticks, parts } => put_flow(out, capacity, ticks, parts, cost),
+        RuleParams::Drip { size, drip, every } => {
             put(out, size, 4);
             put(out, drip, 4);
             span(out, every);
         }
-        Numbers::Aligned { capacity, window }
-        | Numbers::Request { capacity, window }
-        | Numbers::Estimate { capacity, window }
-        | Numbers::Held { capacity, ttl: window } => {
+        RuleParams::Aligned { capacity, window }
+        | RuleParams::Request { capacity, window }
+        | RuleParams::Estimate { capacity, window }
+        | RuleParams::Held { capacity, ttl: window } => {
             put(out, capacity, 4);
             span(out, window);
         }
-        Numbers::Calendar { capacity } => {
+        RuleParams::Calendar { capacity } => {
             put(out, capacity, 4);
             for bound in limit.windows_around(around()).unwrap_or_default() {
                 put(out, bound.as_micros(), 7);
             }
         }
-        Numbers::Slots { capacity, width, life } => {
+        RuleParams::Slots { capacity, width, life } => {
             put(out, capacity, 4);
             span(out, width);
             span(out, life);
         }
-        Numbers::Fade { max, decay, resolution, floor } => {
+        RuleParams::Fade { max, decay, resolution, floor } => {
             put(out, max.to_bits(), 8);
             put(out, decay.to_bits(), 8);
             span(out, resolution);

@@ -1,6 +1,6 @@
 //! The one thing most callers want of a store.
 
-use tollgate_core::{Act, Answered, Decision, Key, Op, Policy, Store as _, StoreError, Time};
+use tollgate_core::{Act, Apply, Decision, Key, Op, Policy, Store as _, StoreError, Time};
 
 use crate::store::RedisStore;
 
@@ -38,16 +38,16 @@ impl RedisStore {
         let items = policy.items(|kind| kind.is_none().then_some(key));
         let items = items.map_err(|_| StoreError::malformed("a limit counts another subject"))?;
         let op = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
-        self.answer(&op, None).await
+        self.apply_one(&op, None).await
     }
 
     /// Answers one operation, at a time or by the server's clock.
     ///
     /// # Errors
     /// As [`apply`](tollgate_core::Store::apply) says.
-    pub async fn answer(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
+    pub async fn apply_one(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let mut out = [Err(StoreError::unanswered())];
-        if let Answered::Later(later) = self.apply(std::slice::from_ref(op), at, &mut out) {
+        if let Apply::Pending(later) = self.apply(std::slice::from_ref(op), at, &mut out) {
             later.await;
         }
         let [answer] = out;

@@ -13,17 +13,17 @@ use redis::{
 use tokio::sync::Mutex;
 
 use crate::call::keys::Prefix;
-use crate::link::Link;
-use crate::link::cluster::Cluster;
-use crate::link::node::{Door, Node};
-use crate::link::target::{BadUrl, Target};
+use crate::connection::Connection;
+use crate::connection::cluster::Cluster;
+use crate::connection::node::{Connector, Node};
+use crate::connection::target::{InvalidUrl, Target};
 use crate::script::Scripts;
 use crate::store::RedisStore;
 
 /// What keys begin with, if not said.
 const PREFIX: &str = "tg";
 /// How long an answer may take, if not said.
-const DEADLINE: Duration = Duration::from_secs(1);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long connecting may take at least, though an answer must be there sooner.
 const CONNECTING: Duration = Duration::from_millis(100);
 
@@ -34,11 +34,11 @@ const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 /// Why there is no store.
 #[derive(Debug, Clone)]
-pub struct ConnectError(Kind);
+pub struct ConnectError(ErrorKind);
 
 #[derive(Debug, Clone)]
-enum Kind {
-    Url(BadUrl),
+enum ErrorKind {
+    Url(InvalidUrl),
     Certificate(RedisError),
     Unreachable(RedisError),
 }
@@ -46,9 +46,9 @@ enum Kind {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Url(bad) => bad.fmt(f),
-            Kind::Certificate(error) => write!(f, "the certificate cannot be used: {error}"),
-            Kind::Unreachable(error) => write!(f, "the store cannot be reached: {error}"),
+            ErrorKind::Url(bad) => bad.fmt(f),
+            ErrorKind::Certificate(error) => write!(f, "the certificate cannot be used: {error}"),
+            ErrorKind::Unreachable(error) => write!(f, "the store cannot be reached: {error}"),
         }
     }
 }
@@ -58,33 +58,33 @@ impl Error for ConnectError {}
 /// A store about to be made.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it connects"]
-pub struct Builder {
+pub struct RedisStoreBuilder {
     url: String,
     prefix: String,
-    deadline: Duration,
+    response_timeout: Duration,
     root_certificate: Option<Vec<u8>>,
 }
 
-impl fmt::Debug for Builder {
+impl fmt::Debug for RedisStoreBuilder {
     /// Without the URL, which may have a password in it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("prefix", &self.prefix).finish_non_exhaustive()
+        f.debug_struct("RedisStoreBuilder").field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }
 
-impl Builder {
-    pub(crate) fn new(url: &str) -> Builder {
-        Builder {
+impl RedisStoreBuilder {
+    pub(crate) fn new(url: &str) -> RedisStoreBuilder {
+        RedisStoreBuilder {
             url: url.to_owned(),
             prefix: PREFIX.to_owned(),
-            deadline: DEADLINE,
+            response_timeout: RESPONSE_TIMEOUT,
             root_certificate: None,
         }
     }
 
     /// What all keys begin with: `tg` if not said. Stores that share a server and a prefix share their
     /// states.
-    pub fn prefix(mut self, prefix: &str) -> Builder {
+    pub fn prefix(mut self, prefix: &str) -> RedisStoreBuilder {
         prefix.clone_into(&mut self.prefix);
         self
     }
@@ -92,14 +92,14 @@ impl Builder {
     /// How long an answer may take before it is an error: a second if not said. Whoever has to connect
     /// first may take as long again for that, and at least a tenth of a second; where sentinels are
     /// asked, up to five seconds.
-    pub fn deadline(mut self, deadline: Duration) -> Builder {
-        self.deadline = deadline;
+    pub fn response_timeout(mut self, response_timeout: Duration) -> RedisStoreBuilder {
+        self.response_timeout = response_timeout;
         self
     }
 
     /// The certificate, in PEM, that a server's must be signed by. Otherwise those that the system
     /// trusts.
-    pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Builder {
+    pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> RedisStoreBuilder {
         self.root_certificate = Some(pem.into());
         self
     }
@@ -109,9 +109,9 @@ impl Builder {
     /// # Errors
     /// If the URL is none, a certificate cannot be used, or nobody answers.
     pub async fn connect(self) -> Result<RedisStore, ConnectError> {
-        let store = self.make()?;
-        let unreachable = |error| ConnectError(Kind::Unreachable(error));
-        store.link.greet().await.map_err(unreachable)?;
+        let store = self.build()?;
+        let unreachable = |error| ConnectError(ErrorKind::Unreachable(error));
+        store.connection.ping().await.map_err(unreachable)?;
         Ok(store)
     }
 
@@ -119,31 +119,40 @@ impl Builder {
     ///
     /// # Errors
     /// If the URL is none, or a certificate cannot be used.
-    pub fn make(self) -> Result<RedisStore, ConnectError> {
-        let target = Target::parse(&self.url).map_err(|bad| ConnectError(Kind::Url(bad)))?;
-        let link = self.link(target).map_err(|error| ConnectError(Kind::Certificate(error)))?;
-        Ok(RedisStore { link, prefix: Prefix::new(&self.prefix), scripts: Scripts::default() })
+    pub fn build(self) -> Result<RedisStore, ConnectError> {
+        let target = Target::parse(&self.url).map_err(|bad| ConnectError(ErrorKind::Url(bad)))?;
+        let connection =
+            self.connection(target).map_err(|error| ConnectError(ErrorKind::Certificate(error)))?;
+        Ok(RedisStore {
+            connection,
+            prefix: Prefix::new(&self.prefix),
+            scripts: Scripts::default(),
+        })
     }
 
-    fn link(&self, target: Target) -> Result<Link, RedisError> {
-        let patience = self.deadline.max(CONNECTING);
+    fn connection(&self, target: Target) -> Result<Connection, RedisError> {
+        let timeout = self.response_timeout.max(CONNECTING);
         let config = AsyncConnectionConfig::new()
-            .set_response_timeout(Some(self.deadline))
-            .set_connection_timeout(Some(patience));
+            .set_response_timeout(Some(self.response_timeout))
+            .set_connection_timeout(Some(timeout));
         Ok(match target {
             Target::One(info) => {
-                let door = Door::At(Box::new(self.client(info)?));
-                Link::One(Arc::new(Node::new(door, config, patience)))
+                let connector = Connector::At(Box::new(self.client(info)?));
+                Connection::One(Arc::new(Node::new(connector, config, timeout)))
             }
             Target::Cluster(seeds) => {
                 let seeds = seeds.into_iter().map(|seed| self.trusting(seed));
                 let seeds = seeds.collect::<Result<_, _>>()?;
-                Link::Cluster(Box::new(Cluster::new(seeds, config, self.deadline)))
+                Connection::Cluster(Box::new(Cluster::new(seeds, config, self.response_timeout)))
             }
             Target::Sentinel { sentinels, name, primary } => {
                 let client = self.behind(sentinels, &name, &primary)?;
-                let door = Door::Behind(Box::new(Mutex::new(client)));
-                Link::One(Arc::new(Node::new(door, config, patience.max(ASKING_SENTINELS))))
+                let connector = Connector::Behind(Box::new(Mutex::new(client)));
+                Connection::One(Arc::new(Node::new(
+                    connector,
+                    config,
+                    timeout.max(ASKING_SENTINELS),
+                )))
             }
         })
     }

@@ -40,16 +40,16 @@
 
 #![forbid(unsafe_code)]
 
-mod apart;
 mod call;
 mod check;
+mod clear;
 mod connect;
-mod erase;
-mod link;
+mod connection;
+mod cross_slot;
 mod script;
 mod store;
 
-pub use call::shape::MOST_LIMITS;
-pub use connect::{Builder, ConnectError};
-pub use link::target::BadUrl;
+pub use call::shape::MAX_LIMITS;
+pub use connect::{ConnectError, RedisStoreBuilder};
+pub use connection::target::InvalidUrl;
 pub use store::RedisStore;

@@ -1,26 +1,26 @@
 //! The store: operations become calls of a script, and its answers decisions.
 
-use tollgate_core::{Answered, Decision, Left, Op, Store, StoreError, Time, explain};
+use tollgate_core::{Apply, Decision, Op, RemoteState, Store, StoreError, Time, remote_decision};
 
 use crate::call::keys::Prefix;
 use crate::call::reply::{Decided, Reply};
 use crate::call::shape::all_positions;
 use crate::call::{Call, Part, When, mistake};
-use crate::connect::{Builder, ConnectError};
-use crate::link::node::Node;
-use crate::link::{Link, send_one};
+use crate::connect::{ConnectError, RedisStoreBuilder};
+use crate::connection::node::Node;
+use crate::connection::{Connection, send_one};
 use crate::script::Scripts;
 
 /// How often a script may ask for other windows of the calendar: once for each limit is enough, unless
 /// the store's clock jumps about.
-const MOST_ASKS: usize = 64;
+const MAX_ASKS: usize = 64;
 
 /// Limits over Redis, Valkey or Redis Cluster.
 ///
 /// Cheap to share: put it in an `Arc`. Connections are made when they are needed and made again when
 /// they break; all callers share them.
 pub struct RedisStore {
-    pub(crate) link: Link,
+    pub(crate) connection: Connection,
     pub(crate) prefix: Prefix,
     pub(crate) scripts: Scripts,
 }
@@ -42,8 +42,8 @@ impl RedisStore {
     }
 
     /// The same, with more to say about it.
-    pub fn builder(url: &str) -> Builder {
-        Builder::new(url)
+    pub fn builder(url: &str) -> RedisStoreBuilder {
+        RedisStoreBuilder::new(url)
     }
 
     async fn answer_all(
@@ -59,10 +59,10 @@ impl RedisStore {
                 *out = answer;
                 continue;
             }
-            let mut places = self.link.places(op, &self.prefix);
+            let mut places = self.connection.places(op, &self.prefix);
             if places.len() > 1 {
                 self.answer_together(std::mem::take(&mut together), at).await;
-                *out = self.answer_apart(op, &places, at).await;
+                *out = self.apply_cross_slot(op, &places, at).await;
             } else {
                 together.push((Part::new(op, places.pop().unwrap_or_default()), out));
             }
@@ -82,14 +82,14 @@ impl RedisStore {
         }
         let part = Part::new(op, all_positions(op));
         let mut when = When::new(at);
-        for _ in 0..MOST_ASKS {
+        for _ in 0..MAX_ASKS {
             let call = Call::new(&part, &when, &self.prefix, &self.scripts);
             let answer = send_one(node, &call).await;
-            if let Some(decided) = understand(answer, &call, &mut when) {
-                return decided.map(|decided| decided.explain(op.act.asks()));
+            if let Some(decided) = interpret(answer, &call, &mut when) {
+                return decided.map(|decided| decided.decision(op.act.can_be_denied()));
             }
         }
-        Err(lost())
+        Err(clock_unstable())
     }
 
     async fn answer_together(
@@ -100,7 +100,7 @@ impl RedisStore {
         let (parts, out): (Vec<_>, Vec<_>) = together.into_iter().unzip();
         let decided = self.decide(&parts, at).await;
         for ((part, out), decided) in parts.iter().zip(out).zip(decided) {
-            *out = decided.map(|decided| decided.explain(part.op.act.asks()));
+            *out = decided.map(|decided| decided.decision(part.op.act.can_be_denied()));
         }
     }
 
@@ -113,13 +113,13 @@ impl RedisStore {
         let mut whens = vec![When::new(at); parts.len()];
         let mut out: Vec<Option<Result<Decided, StoreError>>> =
             parts.iter().map(|_| None).collect();
-        for _ in 0..MOST_ASKS {
+        for _ in 0..MAX_ASKS {
             if out.iter().all(Option::is_some) {
                 break;
             }
             self.ask(parts, &mut whens, &mut out).await;
         }
-        out.into_iter().map(|out| out.unwrap_or_else(|| Err(lost()))).collect()
+        out.into_iter().map(|out| out.unwrap_or_else(|| Err(clock_unstable()))).collect()
     }
 
     /// Asks for those that have no answer yet.
@@ -136,15 +136,15 @@ impl RedisStore {
                 ((when, out), call)
             })
             .unzip();
-        let answers = self.link.send(&calls).await;
+        let answers = self.connection.send(&calls).await;
         for (((when, out), call), answer) in open.into_iter().zip(&calls).zip(answers) {
-            *out = understand(answer, call, when);
+            *out = interpret(answer, call, when);
         }
     }
 }
 
 /// What an answer means; `None` if it must be asked again, around another time.
-fn understand(
+fn interpret(
     answer: Result<Vec<u8>, StoreError>,
     call: &Call,
     when: &mut When,
@@ -166,14 +166,15 @@ fn answer_here(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
     if let Some(mistake) = mistake(op) {
         return Some(Err(mistake));
     }
-    if op.is_kept() {
+    if op.touches_state() {
         return None;
     }
-    let limits = op.items.iter().map(|item| (item.limit.measure(), Left::Nothing, Time::EPOCH));
-    Some(Ok(explain(true, op.cost, limits)))
+    let limits =
+        op.items.iter().map(|item| (item.limit.measure(), RemoteState::Nothing, Time::EPOCH));
+    Some(Ok(remote_decision(true, op.cost, limits)))
 }
 
-fn lost() -> StoreError {
+fn clock_unstable() -> StoreError {
     StoreError::unavailable("the store's clock is never where it was")
 }
 
@@ -183,12 +184,12 @@ impl Store for RedisStore {
         ops: &'a [Op<'a>],
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a> {
-        match (ops, out, &self.link) {
-            ([op], [out], Link::One(node)) => Answered::Later(Box::pin(async move {
+    ) -> Apply<'a> {
+        match (ops, out, &self.connection) {
+            ([op], [out], Connection::One(node)) => Apply::Pending(Box::pin(async move {
                 *out = self.answer_one(node, op, at).await;
             })),
-            (ops, out, _) => Answered::Later(Box::pin(self.answer_all(ops, at, out))),
+            (ops, out, _) => Apply::Pending(Box::pin(self.answer_all(ops, at, out))),
         }
     }
 }

@@ -18,7 +18,7 @@ fn cases() -> u32 {
 fn keeps_the_contract(url: &str) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     // A busy machine must not fail the test.
-    let store = RedisStore::builder(url).deadline(Duration::from_secs(60));
+    let store = RedisStore::builder(url).response_timeout(Duration::from_secs(60));
     let store = runtime.block_on(store.connect()).unwrap();
     Suite::new(&store).block_on(|later| runtime.block_on(later)).cases(cases()).run_all();
 }

@@ -163,7 +163,7 @@ fn makes_sense(wish: &Wish<'_>, decision: &Decision) -> bool {
     let waits = decision.retry_after.is_some_and(|wait| wait.as_micros() > 0);
     let fresh = decision.reset_after.as_micros() == 0;
     within
-        && (decision.allowed || wish.act.asks())
+        && (decision.allowed || wish.act.can_be_denied())
         && (!fresh || decision.remaining == decision.limit)
         && (!waits || !fresh)
 }

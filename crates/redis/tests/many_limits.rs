@@ -5,7 +5,7 @@
 use tokio::runtime::Runtime;
 use tollgate_core::{Act, Id, Key, Name, Op, PlainStore, Policy, Time};
 use tollgate_fixtures::Server;
-use tollgate_redis::{MOST_LIMITS, RedisStore};
+use tollgate_redis::{MAX_LIMITS, RedisStore};
 
 const LINES: [&str; 8] = [
     "sliding-log 30/min",
@@ -28,8 +28,8 @@ fn sixteen_limits_of_any_kind_do_all_that_one_does() {
     let runtime = Runtime::new().unwrap();
     let far = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
     let near = PlainStore::default();
-    let of_one_kind = LINES.iter().map(|line| policy(std::iter::repeat(*line), MOST_LIMITS));
-    let mixed = policy(LINES.into_iter().cycle(), MOST_LIMITS);
+    let of_one_kind = LINES.iter().map(|line| policy(std::iter::repeat(*line), MAX_LIMITS));
+    let mixed = policy(LINES.into_iter().cycle(), MAX_LIMITS);
     for (number, policy) in of_one_kind.chain([mixed]).enumerate() {
         let key = number.to_string();
         let items = policy.items(|_| Key::new(key.as_bytes()).ok()).unwrap();
@@ -38,7 +38,7 @@ fn sixteen_limits_of_any_kind_do_all_that_one_does() {
             let op = Op { policy: policy.name(), items: &items, act, cost: 3, id };
             let at = Time::from_micros(1_700_000_000_000_000 + 100_000 * step as u64).unwrap();
             let (ours, theirs) =
-                (runtime.block_on(far.answer(&op, Some(at))), near.answer(&op, at));
+                (runtime.block_on(far.apply_one(&op, Some(at))), near.apply_one(&op, at));
             assert_eq!(ours.unwrap(), theirs.unwrap(), "{act} of {:?}", policy.limits());
         }
     }
@@ -49,7 +49,7 @@ fn seventeen_are_refused_in_clear_words() {
     let Some(server) = Server::redis() else { return };
     let runtime = Runtime::new().unwrap();
     let store = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
-    let policy = policy(LINES.into_iter().cycle(), MOST_LIMITS + 1);
+    let policy = policy(LINES.into_iter().cycle(), MAX_LIMITS + 1);
     let refused = runtime.block_on(store.check(&policy, "a")).unwrap_err();
     assert!(refused.is_malformed());
     assert!(refused.to_string().contains("more than 16 limits"), "{refused}");

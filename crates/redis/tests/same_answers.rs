@@ -66,7 +66,7 @@ fn cases(algorithm: &'static str) -> impl Strategy<Value = Case> {
 }
 
 fn moved(step: &Step, limits: &[Limit], now: u64) -> u64 {
-    let drain = limits.iter().filter_map(Limit::drain).max().map_or(0, Span::as_micros);
+    let drain = limits.iter().filter_map(Limit::full_reset_after).max().map_or(0, Span::as_micros);
     let by = i128::from(drain) * i128::from(step.moves.0) / 1000 + i128::from(step.moves.1);
     let at = u64::try_from((i128::from(now) + by).max(0)).unwrap();
     at.min(Time::MAX.as_micros())
@@ -87,7 +87,7 @@ fn said(answer: &Result<Decision, StoreError>) -> String {
 /// so there all limits count the same.
 fn hold(url: &str, algorithm: &'static str, several_subjects: bool) {
     let runtime = Runtime::new().unwrap();
-    let far = RedisStore::builder(url).deadline(DEADLINE);
+    let far = RedisStore::builder(url).response_timeout(DEADLINE);
     let far = runtime.block_on(far.connect()).unwrap();
     let near = PlainStore::default();
     let policy = Name::new("same").unwrap();
@@ -111,7 +111,7 @@ fn hold(url: &str, algorithm: &'static str, several_subjects: bool) {
             let op = Op { policy: &policy, items: &items, act: step.act, cost: step.cost, id };
             let at = Time::from_micros(now).unwrap();
             let (ours, theirs) =
-                (runtime.block_on(far.answer(&op, Some(at))), near.answer(&op, at));
+                (runtime.block_on(far.apply_one(&op, Some(at))), near.apply_one(&op, at));
             prop_assert_eq!(said(&ours), said(&theirs), "step {} at {}", place + 1, now);
         }
         Ok(())

@@ -215,7 +215,7 @@ fn server_time(server: &Server) -> u64 {
 /// Milliseconds that a state is kept past its reset.
 const SLACK: u64 = 1_000;
 /// Milliseconds that a reservation can be settled.
-const RESERVED: u64 = 3_600_000;
+const RESERVATION_TTL: u64 = 3_600_000;
 
 #[test]
 fn a_state_is_kept_until_its_reset_and_a_second_more() {
@@ -247,12 +247,14 @@ fn a_state_is_kept_until_its_reset_and_a_second_more() {
         // A reservation of nothing shortens nothing.
         server.cli(&["flushall"]);
         ask(Act::Check, FIT);
-        expect_end(&server, &format!("{lines:?}, reserved nothing"), RESERVED, || {
+        expect_end(&server, &format!("{lines:?}, reserved nothing"), RESERVATION_TTL, || {
             ask(Act::Reserve, 0)
         });
         // An open reservation is kept; once it is settled, it keeps nothing.
         server.cli(&["flushall"]);
-        expect_end(&server, &format!("{lines:?}, reserved"), RESERVED, || ask(Act::Reserve, 3));
+        expect_end(&server, &format!("{lines:?}, reserved"), RESERVATION_TTL, || {
+            ask(Act::Reserve, 3)
+        });
         expect_end(&server, &format!("{lines:?}, settled"), 0, || ask(Act::Settle, 2));
     }
 }

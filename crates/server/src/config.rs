@@ -4,7 +4,7 @@
 //! and every mistake is kept until the end ([`findings`]), so that all are told at once.
 
 mod bounds;
-mod findings;
+mod diagnostics;
 mod length;
 mod lines;
 mod listen;
@@ -17,19 +17,19 @@ mod rules;
 mod server;
 mod store;
 
-pub use findings::Mistake;
-pub use listen::{Listen, NotListen};
+pub use diagnostics::Diagnostic;
+pub use listen::{Listen, ParseListenError};
 pub use overrides::Override;
 pub use policy::PolicyConfig;
 pub use server::ServerConfig;
 pub use store::StoreConfig;
 
-use findings::Findings;
+use diagnostics::Diagnostics;
 use read::Table;
 use toml::de::DeTable;
 
 /// The longest file that is read; that of a whole company is far shorter.
-const MOST_BYTES: usize = 1024 * 1024;
+const MAX_BYTES: usize = 1024 * 1024;
 
 /// What a config file says.
 ///
@@ -53,7 +53,7 @@ pub struct Config {
     pub policies: Vec<PolicyConfig>,
     /// What is written and makes sense, but is not acted on yet. Whoever starts with such a file
     /// must be told: they count on something that does not happen.
-    pub not_yet: Vec<Mistake>,
+    pub not_yet: Vec<Diagnostic>,
 }
 
 impl Config {
@@ -62,11 +62,11 @@ impl Config {
     /// # Errors
     /// All its mistakes, in the order of the file; at most 100, of which the last says how many
     /// more there are.
-    pub fn parse(text: &str) -> Result<Config, Vec<Mistake>> {
-        let mut found = Findings::new(text);
+    pub fn parse(text: &str) -> Result<Config, Vec<Diagnostic>> {
+        let mut found = Diagnostics::new(text);
         let mut config = Config::default();
-        if text.len() > MOST_BYTES {
-            let what = format!("the file has {} bytes; expected at most {MOST_BYTES}", text.len());
+        if text.len() > MAX_BYTES {
+            let what = format!("the file has {} bytes; expected at most {MAX_BYTES}", text.len());
             found.mistake(0, what);
         } else {
             let (table, errors) = DeTable::parse_recoverable(text);
@@ -79,7 +79,7 @@ impl Config {
         if mistakes.is_empty() { Ok(config) } else { Err(mistakes) }
     }
 
-    fn read(&mut self, found: &mut Findings<'_>, mut root: Table<'_>) {
+    fn read(&mut self, found: &mut Diagnostics<'_>, mut root: Table<'_>) {
         if let Some(table) = root.take("server").and_then(|server| server.table(found)) {
             self.server = ServerConfig::read(found, table);
         }
@@ -98,7 +98,7 @@ impl Config {
             lists::read(found, &lists);
         }
         for (name, value) in policies.unwrap_or_default() {
-            let policy = PolicyConfig::read(found, name, &value, self.store.is_far());
+            let policy = PolicyConfig::read(found, name, &value, self.store.is_remote());
             self.policies.extend(policy);
         }
         root.finish(found);

@@ -19,11 +19,11 @@ pub(crate) fn in_words(error: &(dyn Error + 'static)) -> String {
 }
 
 /// How many bytes of what was sent an error tells.
-pub(crate) const MOST_TOLD: usize = 128;
+pub(crate) const MAX_TOLD: usize = 128;
 
 /// As much of a word as is told.
 pub(crate) fn cut(word: &[u8]) -> &[u8] {
-    word.get(..MOST_TOLD).unwrap_or(word)
+    word.get(..MAX_TOLD).unwrap_or(word)
 }
 
 /// The same as text.

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tollgate_core::{Answered, Decision, Op, PlainStore, Store, StoreError, Time};
+use tollgate_core::{Apply, Decision, Op, PlainStore, Store, StoreError, Time};
 
-use crate::bounds::{Bounds, HttpBounds, RespBounds};
 use crate::config::Config;
-use crate::engine::{Engine, Shelf};
-use crate::host::event_loop::Loop;
+use crate::engine::{Engine, StoreHandle};
+use crate::host::worker::Worker;
+use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
 
 /// Something of everything that a policy can be.
 const CONFIG: &str = r#"
@@ -41,7 +41,7 @@ enforce = "off"
 
 thread_local! {
     /// What connections share, with ordinary bounds and with tight ones.
-    static HOMES: [Rc<Loop>; 2] = [Bounds::default(), tight()].map(home);
+    static HOMES: [Rc<Worker>; 2] = [ConnectionLimits::default(), tight()].map(worker);
 }
 
 /// Bytes of the Redis protocol.
@@ -58,40 +58,40 @@ pub fn http(bytes: &[u8]) {
 /// is broken in two, and whether the bounds are so tight that little is needed to reach them.
 fn whole_and_in_pieces<T: Debug + PartialEq>(
     bytes: &[u8],
-    answers: impl Fn(&Loop, [&[u8]; 2]) -> T,
+    answers: impl Fn(&Worker, [&[u8]; 2]) -> T,
 ) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let (start, end) = bytes.split_at(bytes.len() * usize::from(*first) / 256);
     HOMES.with(|[ordinary, tight]| {
-        let home = if first.is_multiple_of(2) { ordinary } else { tight };
-        let (whole, pieces) = (answers(home, [bytes, b""]), answers(home, [start, end]));
+        let worker = if first.is_multiple_of(2) { ordinary } else { tight };
+        let (whole, pieces) = (answers(worker, [bytes, b""]), answers(worker, [start, end]));
         assert_eq!(whole, pieces, "in one piece and in two");
     });
 }
 
-fn tight() -> Bounds {
-    let resp = RespBounds {
-        words: 8,
-        word_bytes: 48,
+fn tight() -> ConnectionLimits {
+    let resp = RespLimits {
+        args: 8,
+        arg_bytes: 48,
         command_bytes: 128,
         transaction_bytes: 256,
         pipeline: 3,
-        ..RespBounds::default()
+        ..RespLimits::default()
     };
-    let http = HttpBounds {
+    let http = HttpLimits {
         headers: 4,
         head_bytes: 128,
         body_bytes: 64,
         batch: 2,
-        ..HttpBounds::default()
+        ..HttpLimits::default()
     };
-    Bounds { resp, http }
+    ConnectionLimits { resp, http }
 }
 
-fn home(bounds: Bounds) -> Rc<Loop> {
+fn worker(bounds: ConnectionLimits) -> Rc<Worker> {
     let policies = Config::parse(CONFIG).unwrap_or_default().policies;
-    let engine = Engine::new(Shelf::far(Arc::new(Forgetful)), policies, 1);
-    Loop::new(0, Arc::new(engine), bounds)
+    let engine = Engine::new(StoreHandle::far(Arc::new(Forgetful)), policies, 1);
+    Worker::new(0, Arc::new(engine), bounds)
 }
 
 /// Decides as if nobody had ever come before: the same is always answered the same.
@@ -103,17 +103,17 @@ impl Store for Forgetful {
         ops: &'a [Op<'a>],
         _at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a> {
+    ) -> Apply<'a> {
         for (op, answer) in ops.iter().zip(out) {
-            *answer = PlainStore::default().answer(op, Time::EPOCH);
+            *answer = PlainStore::default().apply_one(op, Time::EPOCH);
         }
-        Answered::Ready
+        Apply::Ready
     }
 }
 
-/// Has bytes come as they do on a wire that has so much room. They are answered as they come: `answer`
+/// Has bytes come as they do on a transport that has so much room. They are answered as they come: `answer`
 /// says how many were taken, or `None` if the connection ends.
-pub(crate) fn hear(
+pub(crate) fn feed(
     pieces: [&[u8]; 2],
     room: usize,
     mut answer: impl FnMut(&mut [u8]) -> Option<usize>,

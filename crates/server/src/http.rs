@@ -1,22 +1,22 @@
 //! HTTP: whole requests are read, decided in one call, and answered in one write.
 
+mod backpressure;
 mod body;
+mod check_request;
 mod chunked;
 pub(crate) mod connection;
-mod exchange;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
+mod handle;
 mod head;
+mod http2;
 mod openapi;
 mod pages;
 mod pipeline;
 mod query;
-mod refusal;
+mod rejection;
 mod response;
 mod routes;
-mod two;
-mod unsent;
-mod wish;
 
 /// What is said of a body that is JSON.
 const JSON: &str = "application/json";
@@ -31,7 +31,7 @@ struct Request<'b> {
     is_json: bool,
     body: &'b [u8],
     /// Whether a browser sends it for a page.
-    is_of_page: bool,
+    has_origin: bool,
     /// Which trace it belongs to, in the words of `traceparent`.
     trace: Option<&'b str>,
 }

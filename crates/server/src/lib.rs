@@ -12,7 +12,6 @@
 
 #![forbid(unsafe_code)]
 
-mod bounds;
 mod config;
 mod engine;
 mod error;
@@ -21,13 +20,14 @@ mod error;
 pub mod fuzzing;
 mod host;
 mod http;
+mod limits;
 mod metrics;
 mod resp;
 mod server;
 mod trace;
 
-pub use bounds::{HttpBounds, RespBounds};
 pub use config::{
-    Config, Listen, Mistake, NotListen, Override, PolicyConfig, ServerConfig, StoreConfig,
+    Config, Diagnostic, Listen, Override, ParseListenError, PolicyConfig, ServerConfig, StoreConfig,
 };
-pub use server::{Builder, Server};
+pub use limits::{HttpLimits, RespLimits};
+pub use server::{Server, ServerBuilder};

@@ -17,7 +17,7 @@ pub(crate) enum Outcome {
     /// It may not.
     Denied,
     /// It may, only because the policy is not enforced.
-    Spared,
+    ShadowDenied,
     /// The store gave no decision.
     Failed,
     /// The candidate would turn away what the policy lets pass.
@@ -38,18 +38,18 @@ pub(crate) struct Counts(Box<[Count]>);
 struct Count([AtomicU64; OUTCOMES]);
 
 impl Counts {
-    pub(crate) fn new(loops: usize) -> Counts {
-        Counts((0..loops).map(|_| Count::default()).collect())
+    pub(crate) fn new(threads: usize) -> Counts {
+        Counts((0..threads).map(|_| Count::default()).collect())
     }
 
     /// One more, seen by this loop. Answers how many it has seen.
     #[inline]
-    pub(crate) fn add(&self, place: usize, outcome: Outcome) -> u64 {
-        let count = self.0.get(place).and_then(|count| count.0.get(outcome as usize));
+    pub(crate) fn add(&self, worker_id: usize, outcome: Outcome) -> u64 {
+        let count = self.0.get(worker_id).and_then(|count| count.0.get(outcome as usize));
         count.map_or(0, |count| raise(count, 1))
     }
 
-    /// How many all loops have seen.
+    /// How many all threads have seen.
     pub(crate) fn sum(&self, outcome: Outcome) -> u64 {
         let each = self.0.iter().filter_map(|count| count.0.get(outcome as usize));
         each.map(|count| count.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loops_count_on_their_own_and_are_added_up() {
+    fn threads_count_on_their_own_and_are_added_up() {
         let counts = Counts::new(2);
         counts.add(0, Outcome::Allowed);
         counts.add(1, Outcome::Allowed);

@@ -1,15 +1,15 @@
 //! The Redis protocol: everything that arrived is read, decided in one call, and answered in one
 //! write.
 
-mod about;
 mod client;
 mod commands;
 pub(crate) mod connection;
+mod errors;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
 mod hello;
+mod info;
 mod inline;
-mod mistakes;
 mod parse;
 mod reply;
 mod session;
@@ -20,7 +20,7 @@ mod transaction;
 
 use tollgate_core::Act;
 
-use crate::engine::ask::Ask;
+use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 use parse::Command;
 pub(crate) use parse::Commands;
@@ -29,11 +29,11 @@ use session::Session;
 pub(crate) use throttle::{NAME, Rates};
 
 /// A command that was read, and how it will be answered.
-enum Read<'a> {
+enum Parsed<'a> {
     /// An operation, and how its answer is written.
-    Ask(Ask<'a>, Dialect),
+    Operation(Operation<'a>, Dialect),
     /// It is answered already.
-    Said(Vec<u8>),
+    Reply(Vec<u8>),
 }
 
 /// How a decision is written.
@@ -51,18 +51,18 @@ fn read<'a>(
     session: &mut Session,
     policies: impl FnOnce() -> &'a Policies,
     rates: &Rates,
-) -> Read<'a> {
+) -> Parsed<'a> {
     let name = command.word(0).unwrap_or_default();
-    let (ask, dialect) = if name.eq_ignore_ascii_case(NAME.as_bytes()) {
+    let (operation, dialect) = if name.eq_ignore_ascii_case(NAME.as_bytes()) {
         (throttle::read(command, rates), Dialect::Throttle)
     } else if let Some(act) = act_of(name) {
         (tg::read(act, command, policies()), Dialect::Ours)
     } else {
-        return Read::Said(session.answer(command));
+        return Parsed::Reply(session.answer(command));
     };
-    match ask {
-        Ok(ask) => Read::Ask(ask, dialect),
-        Err(mistake) => Read::Said(refusal(&mistake, session)),
+    match operation {
+        Ok(operation) => Parsed::Operation(operation, dialect),
+        Err(mistake) => Parsed::Reply(refusal(&mistake, session)),
     }
 }
 

@@ -11,23 +11,23 @@ use tokio::sync::{Barrier, mpsc, watch};
 use tollgate::MemoryStore;
 use tollgate_core::Store;
 
-use crate::bounds::{Bounds, HttpBounds, RespBounds};
 use crate::config::PolicyConfig;
 use crate::engine::policies::mistake;
-use crate::engine::{Engine, Open, Shelf};
-use crate::host::event_loop::Loop;
+use crate::engine::{Engine, OpenConnections, StoreHandle};
+use crate::host::acceptor::{Acceptor, Incoming, Protocol, listen};
 use crate::host::host;
-use crate::host::porter::{Guest, Porter, Protocol, listen};
+use crate::host::worker::Worker;
+use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
 
 /// A server about to be started.
 #[must_use = "a builder does nothing until it starts"]
-pub struct Builder {
-    shelf: Option<Shelf>,
+pub struct ServerBuilder {
+    store: Option<StoreHandle>,
     policies: Vec<PolicyConfig>,
     resp: Option<SocketAddr>,
     http: Option<SocketAddr>,
-    loops: usize,
-    bounds: Bounds,
+    threads: usize,
+    bounds: ConnectionLimits,
 }
 
 /// A server that runs, until it is stopped or dropped.
@@ -40,51 +40,51 @@ pub struct Server {
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Builder {
+impl ServerBuilder {
     /// Where state is kept, if not in memory.
-    pub fn store(mut self, store: Arc<dyn Store>) -> Builder {
-        self.shelf = Some(Shelf::far(store));
+    pub fn store(mut self, store: Arc<dyn Store>) -> ServerBuilder {
+        self.store = Some(StoreHandle::far(store));
         self
     }
 
     /// The memory where state is kept: one of its own, if not said.
-    pub fn memory(mut self, store: Arc<MemoryStore>) -> Builder {
-        self.shelf = Some(Shelf::memory(store));
+    pub fn memory(mut self, store: Arc<MemoryStore>) -> ServerBuilder {
+        self.store = Some(StoreHandle::memory(store));
         self
     }
 
     /// A policy that can be asked for by its name. One of the same name takes its place.
-    pub fn policy(mut self, policy: impl Into<PolicyConfig>) -> Builder {
+    pub fn policy(mut self, policy: impl Into<PolicyConfig>) -> ServerBuilder {
         self.policies.push(policy.into());
         self
     }
 
     /// Where the Redis protocol is spoken: nowhere, if not said.
-    pub fn resp(mut self, address: SocketAddr) -> Builder {
+    pub fn resp(mut self, address: SocketAddr) -> ServerBuilder {
         self.resp = Some(address);
         self
     }
 
     /// Where HTTP is spoken: nowhere, if not said.
-    pub fn http(mut self, address: SocketAddr) -> Builder {
+    pub fn http(mut self, address: SocketAddr) -> ServerBuilder {
         self.http = Some(address);
         self
     }
 
     /// How many threads share the connections: as many as there are processors, if not said.
-    pub fn loops(mut self, loops: usize) -> Builder {
-        self.loops = loops.max(1);
+    pub fn threads(mut self, threads: usize) -> ServerBuilder {
+        self.threads = threads.max(1);
         self
     }
 
-    /// What clients of the Redis protocol may send, if not the [default](RespBounds::default).
-    pub fn resp_bounds(mut self, bounds: RespBounds) -> Builder {
+    /// What clients of the Redis protocol may send, if not the [default](RespLimits::default).
+    pub fn resp_limits(mut self, bounds: RespLimits) -> ServerBuilder {
         self.bounds.resp = bounds.at_least_one();
         self
     }
 
-    /// What clients of HTTP may send, if not the [default](HttpBounds::default).
-    pub fn http_bounds(mut self, bounds: HttpBounds) -> Builder {
+    /// What clients of HTTP may send, if not the [default](HttpLimits::default).
+    pub fn http_limits(mut self, bounds: HttpLimits) -> ServerBuilder {
         self.bounds.http = bounds.at_least_one();
         self
     }
@@ -95,26 +95,26 @@ impl Builder {
     /// If an address is taken, a thread cannot be started, or a policy cannot be set.
     pub fn start(self) -> io::Result<Server> {
         refuse(&self.policies)?;
-        let shelf = self.shelf.unwrap_or_else(|| Shelf::memory(Arc::default()));
-        let engine = Arc::new(Engine::new(shelf, self.policies, self.loops));
+        let store = self.store.unwrap_or_else(|| StoreHandle::memory(Arc::default()));
+        let engine = Arc::new(Engine::new(store, self.policies, self.threads));
         let (stop, stopped) = watch::channel(false);
         let mut server = Server { engine, resp: None, http: None, stop, threads: Vec::new() };
-        let doors = server.open(self.loops, self.bounds, &stopped)?;
-        let Bounds { resp, http } = self.bounds;
-        let Open { resp: resp_seats, http: http_seats } = server.engine.open.clone();
+        let doors = server.open(self.threads, self.bounds, &stopped)?;
+        let ConnectionLimits { resp, http } = self.bounds;
+        let OpenConnections { resp: resp_seats, http: http_seats } = server.engine.open.clone();
         let listeners = [
             (self.resp, Protocol::Resp, resp_seats, resp.most()),
             (self.http, Protocol::Http, http_seats, http.most()),
         ];
         let numbers = Arc::<AtomicU64>::default();
-        for (address, protocol, seats, most) in listeners {
+        for (address, protocol, limit, most) in listeners {
             let Some(address) = address else { continue };
             let listener = listen(address)?;
             server.note(protocol, &listener)?;
             let (doors, stopped) = (doors.clone(), stopped.clone());
             let numbers = Arc::clone(&numbers);
-            let porter = Porter { seats, doors, protocol, numbers, most };
-            server.spawn("tollgate-accept", move || porter.accept(listener, stopped))?;
+            let acceptor = Acceptor { limit, doors, protocol, numbers, most };
+            server.spawn("tollgate-accept", move || acceptor.accept(listener, stopped))?;
         }
         Ok(server)
     }
@@ -122,14 +122,14 @@ impl Builder {
 
 impl Server {
     /// A server to be described.
-    pub fn builder() -> Builder {
-        Builder {
-            shelf: None,
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder {
+            store: None,
             policies: Vec::new(),
             resp: None,
             http: None,
-            loops: thread::available_parallelism().map_or(1, usize::from),
-            bounds: Bounds::default(),
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            bounds: ConnectionLimits::default(),
         }
     }
 
@@ -159,27 +159,27 @@ impl Server {
 
     /// Counts that a config was read anew, for those who watch: also one that was refused before it
     /// came here.
-    pub fn count_reload(&self, is_done: bool) {
+    pub fn count_reload(&self, is_ok: bool) {
         let reloads = &self.engine.reloads;
-        let count = if is_done { &reloads.done } else { &reloads.refused };
+        let count = if is_ok { &reloads.success } else { &reloads.failure };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Starts the loops, and answers how guests are sent to each.
+    /// Starts the threads, and answers how connections are sent to each.
     fn open(
         &mut self,
-        loops: usize,
-        bounds: Bounds,
+        threads: usize,
+        bounds: ConnectionLimits,
         stopped: &watch::Receiver<bool>,
-    ) -> io::Result<Vec<mpsc::UnboundedSender<Guest>>> {
-        let exit = Arc::new(Barrier::new(loops));
+    ) -> io::Result<Vec<mpsc::UnboundedSender<Incoming>>> {
+        let exit = Arc::new(Barrier::new(threads));
         let mut doors = Vec::new();
-        for place in 0..loops {
+        for place in 0..threads {
             let (door, room) = mpsc::unbounded_channel();
             let (engine, exit) = (Arc::clone(&self.engine), Arc::clone(&exit));
             let stopped = stopped.clone();
             self.spawn("tollgate-loop", move || {
-                host(Loop::new(place, engine, bounds), room, stopped, exit)
+                host(Worker::new(place, engine, bounds), room, stopped, exit)
             })?;
             doors.push(door);
         }

@@ -74,7 +74,7 @@ const HTTP: [&str; 6] = [
 fn what_is_only_announced_takes_no_room() {
     let _alone = ALONE.lock().unwrap();
     let here = || "127.0.0.1:0".parse().unwrap();
-    let server = Server::builder().resp(here()).http(here()).loops(1).start().unwrap();
+    let server = Server::builder().resp(here()).http(here()).threads(1).start().unwrap();
     let [resp, http] = [server.resp(), server.http()].map(Option::unwrap);
     let connect = |address| TcpStream::connect(address).unwrap();
     // What a server has anyway is there by now.
@@ -107,7 +107,7 @@ fn whoever_is_quiet_keeps_no_memory() {
     const CLIENTS: usize = 50;
     let _alone = ALONE.lock().unwrap();
     let here = "127.0.0.1:0".parse().unwrap();
-    let server = Server::builder().resp(here).loops(1).start().unwrap();
+    let server = Server::builder().resp(here).threads(1).start().unwrap();
     let mut clients: Vec<_> =
         (0..CLIENTS).map(|_| TcpStream::connect(server.resp().unwrap()).unwrap()).collect();
     let mut used = [0; 2];

@@ -23,7 +23,7 @@ mod syntax;
 #[path = "config/too_much.rs"]
 mod too_much;
 
-use tollgate_server::{Config, Mistake};
+use tollgate_server::{Config, Diagnostic};
 
 /// How many classes there are at least.
 const LEAST: usize = 210;
@@ -32,7 +32,7 @@ const LEAST: usize = 210;
 const DESIGN: &str = include_str!("config/design.toml");
 
 /// All that is told, a line each.
-fn lines(told: &[Mistake]) -> String {
+fn lines(told: &[Diagnostic]) -> String {
     told.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

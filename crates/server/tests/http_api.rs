@@ -19,9 +19,9 @@ mod proxy;
 #[path = "http_api/reload.rs"]
 mod reload;
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 
-use talk::Client;
+use support::Client;
 use tollgate::Clock;
 use tollgate_server::{Config, PolicyConfig, Server};
 
@@ -40,7 +40,7 @@ struct Talk {
 impl Talk {
     fn of(toml: &str) -> Talk {
         let clock = Clock::manual();
-        let mut builder = talk::http::server_on(&clock);
+        let mut builder = support::http::server_on(&clock);
         for policy in policies(toml) {
             builder = builder.policy(policy);
         }

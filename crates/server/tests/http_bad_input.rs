@@ -19,17 +19,17 @@ mod paths;
 #[path = "bad_http/query.rs"]
 mod query;
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 
 use case::Case;
-use talk::policy;
+use support::policy;
 use tollgate_server::Server;
 
 /// How many classes there are at least.
 const LEAST: usize = 500;
 
 fn server() -> Server {
-    talk::http::server()
+    support::http::server()
         .policy(policy("default", &["gcra 1/s burst 5"]))
         .policy(policy("db", &["concurrency 5 ttl 30s"]))
         .policy(policy("login", &["fixed-window 3/h per ip", "gcra 1/s burst 5 per user"]))

@@ -9,7 +9,7 @@ mod slow;
 #[path = "http_pieces/stop.rs"]
 mod stop;
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 #[path = "http_pieces/unread.rs"]
 mod unread;
 
@@ -21,9 +21,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use talk::http::{HEALTHY, HEALTHZ, get, post, undated};
-use talk::{Client, policy};
-use tollgate_server::{HttpBounds, Server};
+use support::http::{HEALTHY, HEALTHZ, get, post, undated};
+use support::{Client, policy};
+use tollgate_server::{HttpLimits, Server};
 
 fn config(cases: u32) -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(1);
@@ -31,7 +31,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn server() -> Server {
-    talk::http::server()
+    support::http::server()
         .policy(policy("default", &["gcra 1/s burst 50", "fixed-window 100/h"]))
         .policy(policy("login", &["fixed-window 20/h per ip", "gcra 1/s burst 50 per user"]))
         .start()
@@ -161,7 +161,7 @@ fn one_cut_anywhere_changes_nothing() {
 fn a_head_is_too_long_in_pieces_if_it_is_as_a_whole() {
     let server = server();
     let mut bell = Client::http(&server);
-    let most = HttpBounds::default().head_bytes;
+    let most = HttpLimits::default().head_bytes;
     let request = |bytes: usize| {
         let [before, after] =
             ["GET /healthz HTTP/1.1\r\nhost: t\r\nx: ", "\r\nconnection: close\r\n\r\n"];
@@ -206,7 +206,7 @@ fn sixty_four_at_once_are_answered_at_once() {
 #[test]
 fn three_thousand_at_once_are_answered_in_order() {
     let lines = ["fixed-window 3000/h"];
-    let server = talk::http::server().policy(policy("default", &lines)).start().unwrap();
+    let server = support::http::server().policy(policy("default", &lines)).start().unwrap();
     let mut client = Client::http(&server);
     let asked = |number: u32| match number % 3 {
         0 => get("/check?key=a"),

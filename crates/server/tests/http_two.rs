@@ -9,7 +9,7 @@ mod frames;
 #[path = "http_two/stop.rs"]
 mod stop;
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 #[path = "http_two/unread.rs"]
 mod unread;
 
@@ -23,11 +23,11 @@ use hyper::body::{Body, Bytes, Frame};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
-use talk::http::{Answer, get, post};
-use talk::{Client, policy};
+use support::http::{Answer, get, post};
+use support::{Client, policy};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tollgate_server::{HttpBounds, Server};
+use tollgate_server::{HttpLimits, Server};
 
 /// A body that never ends.
 struct Endless;
@@ -80,9 +80,9 @@ async fn asked(sender: &mut Sender, method: &str, target: &str, body: &str) -> A
     ask(sender, request(method, target, body)).await
 }
 
-fn server(bounds: HttpBounds) -> Server {
-    talk::http::server()
-        .http_bounds(bounds)
+fn server(bounds: HttpLimits) -> Server {
+    support::http::server()
+        .http_limits(bounds)
         .policy(policy("default", &["gcra 1/s burst 5"]))
         .policy(policy("many", &["fixed-window 500/h"]))
         .policy(policy("login", &["fixed-window 3/h per ip", "gcra 1/s burst 5 per user"]))
@@ -117,7 +117,7 @@ const ASKED: [(&str, &str, &str); 20] = [
 /// Two servers hear the same, one of them in HTTP/1.
 #[test]
 fn it_says_the_same_as_http_one() {
-    let [one, two] = [(); 2].map(|()| server(HttpBounds::default()));
+    let [one, two] = [(); 2].map(|()| server(HttpLimits::default()));
     let mut client = Client::http(&one);
     runtime().block_on(async {
         let mut sender = connect(&two).await;
@@ -139,7 +139,7 @@ fn it_says_the_same_as_http_one() {
 
 #[test]
 fn a_head_has_no_body() {
-    let server = server(HttpBounds::default());
+    let server = server(HttpLimits::default());
     runtime().block_on(async {
         let mut sender = connect(&server).await;
         for (target, length) in [("/healthz", "3"), ("/check?key=a", "0"), ("/nowhere", "107")] {
@@ -151,7 +151,7 @@ fn a_head_has_no_body() {
 
 #[test]
 fn a_body_has_a_bound() {
-    let mut bounds = HttpBounds::default();
+    let mut bounds = HttpLimits::default();
     bounds.body_bytes = 100_000;
     let server = server(bounds);
     let padded = |bytes: usize| format!("{{\"key\":\"k\"{}}}", " ".repeat(bytes - 11));
@@ -170,8 +170,8 @@ fn a_body_has_a_bound() {
 
 #[test]
 fn half_a_body_has_its_time() {
-    let mut bounds = HttpBounds::default();
-    bounds.patience = Duration::from_millis(200);
+    let mut bounds = HttpLimits::default();
+    bounds.timeout = Duration::from_millis(200);
     let server = server(bounds);
     runtime().block_on(async {
         let mut sender = connect(&server).await;
@@ -185,7 +185,7 @@ fn half_a_body_has_its_time() {
 /// Only silence has an end, however often someone asks.
 #[test]
 fn whoever_asks_is_not_silent() {
-    let mut bounds = HttpBounds::default();
+    let mut bounds = HttpLimits::default();
     bounds.idle = Duration::from_millis(50);
     let server = server(bounds);
     runtime().block_on(async {
@@ -199,7 +199,7 @@ fn whoever_asks_is_not_silent() {
 /// More at once than there may be: the rest wait, and nobody is lost.
 #[test]
 fn many_streams_pass_exactly_as_many_as_may() {
-    let mut bounds = HttpBounds::default();
+    let mut bounds = HttpLimits::default();
     bounds.streams = 16;
     let server = server(bounds);
     runtime().block_on(async {
@@ -232,7 +232,7 @@ fn many_streams_pass_exactly_as_many_as_may() {
 /// Both versions are spoken at the same place at the same time.
 #[test]
 fn both_versions_count_together() {
-    let server = server(HttpBounds::default());
+    let server = server(HttpLimits::default());
     let mut client = Client::http(&server);
     runtime().block_on(async {
         let mut sender = connect(&server).await;

@@ -7,7 +7,7 @@ mod case;
 #[path = "bad_input/commands.rs"]
 mod commands;
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 #[path = "bad_input/tg.rs"]
 mod tg;
 #[path = "bad_input/throttle.rs"]
@@ -18,14 +18,14 @@ mod transactions;
 mod wire;
 
 use case::Case;
-use talk::policy;
+use support::policy;
 use tollgate_server::Server;
 
 /// How many classes there are at least.
 const LEAST: usize = 390;
 
 fn server() -> Server {
-    talk::server()
+    support::server()
         .policy(policy("api", &["gcra 1/s burst 5"]))
         .policy(policy("db", &["concurrency 5 ttl 30s"]))
         .policy(policy("login", &["fixed-window 3/h per ip", "gcra 1/s burst 5 per user"]))

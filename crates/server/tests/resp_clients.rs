@@ -27,7 +27,7 @@ fn server() -> Server {
         .policy(policy("api", "gcra 1/min burst 5"))
         .policy(policy("bench", &format!("gcra 1/day burst {BENCH}")))
         .resp("127.0.0.1:0".parse().unwrap())
-        .loops(2)
+        .threads(2)
         .start()
         .unwrap()
 }

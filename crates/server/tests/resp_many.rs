@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 
 use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Instant;
 
-use talk::{Client, affordable, command, policy};
-use tollgate_server::{RespBounds, Server};
+use support::{Client, affordable, command, policy};
+use tollgate_server::{RespLimits, Server};
 
 /// Half of a command, and what is missing.
 const HALVES: [(&str, &str); 6] = [
@@ -24,7 +24,7 @@ const HALVES: [(&str, &str); 6] = [
 
 #[test]
 fn thousands_who_stall_hold_up_nobody() {
-    let server = talk::server().start().unwrap();
+    let server = support::server().start().unwrap();
     let count = affordable(2_000);
     println!("{count} clients stall");
     let mut stalled = Vec::new();
@@ -48,10 +48,10 @@ fn thousands_who_stall_hold_up_nobody() {
 #[test]
 fn too_many_are_told_and_the_others_go_on() {
     const REFUSAL: &str = "-ERR max number of clients reached\r\n";
-    let mut bounds = RespBounds::default();
+    let mut bounds = RespLimits::default();
     bounds.connections = 10;
     let http = "127.0.0.1:0".parse().unwrap();
-    let server = talk::server().resp_bounds(bounds).http(http).start().unwrap();
+    let server = support::server().resp_limits(bounds).http(http).start().unwrap();
     let mut clients: Vec<_> = (0..10).map(|_| Client::of(&server)).collect();
     clients.iter_mut().for_each(Client::is_served);
     for _ in 0..5 {
@@ -65,7 +65,7 @@ fn too_many_are_told_and_the_others_go_on() {
     drop(clients.pop());
     let start = Instant::now();
     while clients.len() < 10 {
-        assert!(start.elapsed() < talk::PATIENCE, "no place becomes free");
+        assert!(start.elapsed() < support::PATIENCE, "no place becomes free");
         let mut client = Client::of(&server);
         let _ = client.stream().write_all(b"PING\r\n");
         let came = client.until(|bytes| bytes.ends_with(b"\r\n")).unwrap();
@@ -93,13 +93,13 @@ fn passed(server: &Server, line: &str, clients: usize, times: usize, yes: &str) 
 }
 
 #[test]
-fn two_loops_count_one_key_together() {
+fn two_workers_count_one_key_together() {
     let lines = ["fixed-window 1000/day", "gcra 1/s burst 1000"];
     let policies = ["day", "flow"].into_iter().zip(&lines);
     let server = policies
-        .fold(talk::server(), |server, (name, line)| server.policy(policy(name, &[line])))
+        .fold(support::server(), |server, (name, line)| server.policy(policy(name, &[line])))
         .policy(policy("both", &lines))
-        .loops(2)
+        .threads(2)
         .start()
         .unwrap();
     for (line, yes) in [
@@ -114,7 +114,7 @@ fn two_loops_count_one_key_together() {
 
 #[test]
 fn stopping_closes_whoever_is_there() {
-    let server = talk::server().loops(2).start().unwrap();
+    let server = support::server().threads(2).start().unwrap();
     let mut clients: Vec<_> = (0..50).map(|_| Client::of(&server)).collect();
     for (client, (half, _)) in clients.iter_mut().zip(HALVES.iter().cycle()) {
         client.is_served();
@@ -128,7 +128,7 @@ fn stopping_closes_whoever_is_there() {
 
 #[test]
 fn stopping_does_not_wait_for_whoever_does_not_read() {
-    let server = talk::server().start().unwrap();
+    let server = support::server().start().unwrap();
     let mut client = Client::of(&server);
     let mut writer = client.stream().try_clone().unwrap();
     let some = command("CL.THROTTLE k 999999 1000000 1").repeat(1_000);
@@ -141,7 +141,7 @@ fn stopping_does_not_wait_for_whoever_does_not_read() {
 
 #[test]
 fn a_pipeline_is_answered_at_once() {
-    let server = talk::server().start().unwrap();
+    let server = support::server().start().unwrap();
     let mut client = Client::of(&server);
     client.is_served();
     let expected = "+PONG\r\n".repeat(64);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -15,8 +15,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use talk::{Client, array, command, policy};
-use tollgate_server::{RespBounds, Server};
+use support::{Client, array, command, policy};
+use tollgate_server::{RespLimits, Server};
 
 fn config(cases: u32) -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(1);
@@ -24,7 +24,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 fn server() -> Server {
-    talk::server()
+    support::server()
         .policy(policy("api", &["gcra 1/s burst 50", "fixed-window 100/h"]))
         .policy(policy("login", &["fixed-window 20/h per ip", "gcra 1/s burst 50 per user"]))
         .start()
@@ -188,9 +188,9 @@ fn a_transaction_with_large_answers() {
 /// Who sends all, says so, and only then reads: more than any buffer between the two holds.
 #[test]
 fn answers_outlast_the_end_of_what_was_sent() {
-    let mut bounds = RespBounds::default();
-    bounds.unread_bytes = 1 << 30;
-    let server = talk::server().resp_bounds(bounds).start().unwrap();
+    let mut bounds = RespLimits::default();
+    bounds.max_pending_bytes = 1 << 30;
+    let server = support::server().resp_limits(bounds).start().unwrap();
     let mut client = Client::of(&server);
     let command = array(&["ECHO", &"x".repeat(1_000)]);
     client.send(command.repeat(30_000));
@@ -229,9 +229,9 @@ fn who_does_not_read_holds_up_nobody() {
 /// More than the system keeps for anyone: in the end the server does not wait any longer.
 #[test]
 fn who_never_reads_is_left() {
-    let mut bounds = RespBounds::default();
-    bounds.patience = Duration::from_millis(100);
-    let server = talk::server().resp_bounds(bounds).start().unwrap();
+    let mut bounds = RespLimits::default();
+    bounds.timeout = Duration::from_millis(100);
+    let server = support::server().resp_limits(bounds).start().unwrap();
     let (mut client, mut other) = (Client::of(&server), Client::of(&server));
     let mut writer = client.stream().try_clone().unwrap();
     let some = command("CL.THROTTLE k 999999 1000000 1").repeat(1_000);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
-use talk::{Client, array, command, done, policy, server_on};
+use support::{Client, array, command, done, policy, server_on};
 use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Span, Time};
 use tollgate_core::Act;
 
@@ -47,7 +47,7 @@ fn cl_throttle_answers_as_the_vectors_say() {
 #[test]
 fn cl_throttle_refuses_as_the_vectors_say() {
     let vectors: Value = serde_json::from_str(CL_THROTTLE).unwrap();
-    let server = talk::server().start().unwrap();
+    let server = support::server().start().unwrap();
     let mut client = Client::of(&server);
     let errors = vectors["errors"].as_array().unwrap();
     assert!(!errors.is_empty());
@@ -170,7 +170,7 @@ proptest! {
         let [api, login] = policies();
         let server = server_on(&clock).policy(api).policy(login).start().unwrap();
         let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-        let limiters = policies().map(|policy| Limiter::new(policy).on(store.clone()));
+        let limiters = policies().map(|policy| Limiter::new(policy).with_store(store.clone()));
         let mut client = Client::of(&server);
         for asked in &sequence {
             clock.advance(asked.later);

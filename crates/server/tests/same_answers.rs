@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[allow(dead_code, reason = "other tests need the rest of it")]
-mod talk;
+mod support;
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
-use talk::http::{Answer, server_on};
-use talk::{Client, array, done, policy};
+use support::http::{Answer, server_on};
+use support::{Client, array, done, policy};
 use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Span, Time};
 use tollgate_core::Act;
-use tollgate_server::Builder;
+use tollgate_server::ServerBuilder;
 
 /// The policies: of one key, of a lease, of several subjects, and of everybody at once.
 const POLICIES: [(&str, &[&str]); 5] = [
@@ -212,7 +212,7 @@ impl Asked {
 
 /// What a decision says; times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Numbers {
+struct RuleParams {
     allowed: bool,
     limit: Option<u64>,
     remaining: Option<u64>,
@@ -220,8 +220,8 @@ struct Numbers {
     reset: u64,
 }
 
-fn numbers(decision: &Decision) -> Numbers {
-    Numbers {
+fn numbers(decision: &Decision) -> RuleParams {
+    RuleParams {
         allowed: decision.allowed,
         limit: decision.limit,
         remaining: decision.remaining,
@@ -230,12 +230,12 @@ fn numbers(decision: &Decision) -> Numbers {
     }
 }
 
-fn in_json(told: &Value) -> Numbers {
+fn in_json(told: &Value) -> RuleParams {
     let micros = |value: &Value| {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as exact")]
         value.as_f64().map(|millis| (millis * 1_000.0).round() as u64)
     };
-    Numbers {
+    RuleParams {
         allowed: told["allowed"].as_bool().unwrap(),
         limit: told["limit"].as_u64(),
         remaining: told["remaining"].as_u64(),
@@ -245,7 +245,7 @@ fn in_json(told: &Value) -> Numbers {
 }
 
 /// Five whole numbers: -1 is never, or no bound, and a wait is long enough.
-fn in_resp(numbers: Numbers) -> String {
+fn in_resp(numbers: RuleParams) -> String {
     let number = |value: u64| i64::try_from(value).unwrap();
     let millis = |micros: u64| number(micros.div_ceil(1_000));
     let numbers = [
@@ -282,10 +282,10 @@ proptest! {
     fn all_of_them_say_the_same(sequence in vec(asked(), 300..400)) {
         let clock = Clock::manual();
         clock.set(Time::from_micros(1_700_000_000_000_000).unwrap());
-        let start = || policies().into_iter().fold(server_on(&clock), Builder::policy).start().unwrap();
+        let start = || policies().into_iter().fold(server_on(&clock), ServerBuilder::policy).start().unwrap();
         let (http, resp) = (start(), start());
         let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-        let limiters = policies().map(|policy| Limiter::new(policy).on(store.clone()));
+        let limiters = policies().map(|policy| Limiter::new(policy).with_store(store.clone()));
         let (mut by_http, mut by_resp) = (Client::http(&http), Client::of(&resp));
         for asked in &sequence {
             clock.advance(asked.later);

@@ -110,7 +110,7 @@ impl Explanation {
             let window = if self.limit.max_level().is_some() { "step" } else { "window" };
             write_throughput(f, &most, window, note)?;
         }
-        match (self.limit.spec(), self.limit.drain()) {
+        match (self.limit.spec(), self.limit.full_reset_after()) {
             (Spec::FixedWindow { period: Period::Calendar(_), .. }, _) => {
                 writeln!(f, "  {:<25}the window's end", "a full key is new after")?;
             }

@@ -34,7 +34,7 @@ pub use explain::Explanation;
 pub use lines::{Line, Lines, MAX_LINE_BYTES};
 pub use millis::{Millis, whole};
 pub use row::Tally;
-pub use simulate::{Far, SimulateError, Simulator};
+pub use simulate::{RemoteDecide, SimulateError, Simulator};
 pub use throughput::Throughput;
 pub use timeline::Timeline;
 pub use trace::{Step, StepError};

@@ -70,7 +70,7 @@ impl Tally {
 
     /// Counts one answer.
     pub fn count(&mut self, answer: &Answer<'_>) {
-        let asked = answer.step.act.asks();
+        let asked = answer.step.act.can_be_denied();
         self.steps = self.steps.saturating_add(1);
         self.asked = self.asked.saturating_add(u64::from(asked));
         self.denied = self.denied.saturating_add(u64::from(!answer.decision.allowed));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tollgate::{Clock, MemoryStore};
 use tollgate_core::{
-    Act, Decision, Id, Key, Limit, LimitError, Name, NoKey, Op, Policy, Span, StoreError, Time,
-    Unfit,
+    Act, Decision, Id, InvalidKey, Key, Limit, LimitError, MissingKey, Name, Op, Policy, Span,
+    StoreError, Time,
 };
 
 use crate::answer::{Answer, Printed};
@@ -20,21 +20,21 @@ pub struct Simulator {
     policy: Policy,
     /// The limits as they are printed, to name the one that binds.
     lines: Vec<Printed>,
-    store: Kept,
+    store: Backend,
 }
 
 /// Where states are kept.
-enum Kept {
-    Here(Arc<MemoryStore>),
-    Far(Far),
+enum Backend {
+    Memory(Arc<MemoryStore>),
+    Remote(RemoteDecide),
 }
 
 /// Decides an operation at a time, in a store that is not in this process.
-pub type Far = Box<dyn Fn(&Op<'_>, Time) -> Result<Decision, StoreError>>;
+pub type RemoteDecide = Box<dyn Fn(&Op<'_>, Time) -> Result<Decision, StoreError>>;
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if matches!(self, Kept::Here(_)) { "Here" } else { "Far" })
+        f.write_str(if matches!(self, Backend::Memory(_)) { "Here" } else { "RemoteDecide" })
     }
 }
 
@@ -46,9 +46,9 @@ const SLACK: Span = Span::from_micros(u64::MAX);
 #[non_exhaustive]
 pub enum SimulateError {
     /// A limit counts a subject that the step does not name.
-    NoKey(NoKey),
+    MissingKey(MissingKey),
     /// A key or an id is too long.
-    Unfit(Unfit),
+    InvalidKey(InvalidKey),
     /// The store refused this operation of this cost.
     Store(Act, u64, StoreError),
 }
@@ -56,13 +56,13 @@ pub enum SimulateError {
 impl fmt::Display for SimulateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SimulateError::NoKey(error) => {
+            SimulateError::MissingKey(error) => {
                 write!(
                     f,
                     "{error}: say it in \"keys\", such as \"keys\":{{\"ip\":\"203.0.113.9\"}}"
                 )
             }
-            SimulateError::Unfit(error) => write!(f, "{error}"),
+            SimulateError::InvalidKey(error) => write!(f, "{error}"),
             SimulateError::Store(act, cost, error) => {
                 write!(f, "{act} of cost {cost} is refused: {error}")
             }
@@ -79,15 +79,15 @@ impl std::error::Error for SimulateError {
     }
 }
 
-impl From<NoKey> for SimulateError {
-    fn from(error: NoKey) -> SimulateError {
-        SimulateError::NoKey(error)
+impl From<MissingKey> for SimulateError {
+    fn from(error: MissingKey) -> SimulateError {
+        SimulateError::MissingKey(error)
     }
 }
 
-impl From<Unfit> for SimulateError {
-    fn from(error: Unfit) -> SimulateError {
-        SimulateError::Unfit(error)
+impl From<InvalidKey> for SimulateError {
+    fn from(error: InvalidKey) -> SimulateError {
+        SimulateError::InvalidKey(error)
     }
 }
 
@@ -107,16 +107,16 @@ impl Simulator {
         // As many keys as the trace has: whoever simulates wants to see them all.
         let store = MemoryStore::builder().max_keys(usize::MAX).slack(SLACK);
         let store = store.clock(Clock::manual()).build().unwrap_or_default();
-        Simulator::with(limits, Kept::Here(store))
+        Simulator::with(limits, Backend::Memory(store))
     }
 
     /// A simulator for these limits, checked together in a store that is somewhere else.
     #[must_use]
-    pub fn in_store(limits: Vec<Limit>, store: Far) -> Simulator {
-        Simulator::with(limits, Kept::Far(store))
+    pub fn in_store(limits: Vec<Limit>, store: RemoteDecide) -> Simulator {
+        Simulator::with(limits, Backend::Remote(store))
     }
 
-    fn with(limits: Vec<Limit>, store: Kept) -> Simulator {
+    fn with(limits: Vec<Limit>, store: Backend) -> Simulator {
         let policy = Policy::new(Name::default(), limits);
         let lines = policy.limits().iter().map(Printed::new).collect();
         Simulator { policy, lines, store }
@@ -135,8 +135,8 @@ impl Simulator {
         let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
         let refused = |error| SimulateError::Store(step.act, step.cost, error);
         let decision = match &self.store {
-            Kept::Here(store) => store.answer(&op, Some(step.at)),
-            Kept::Far(decide) => decide(&op, step.at),
+            Backend::Memory(store) => store.apply_one(&op, Some(step.at)),
+            Backend::Remote(decide) => decide(&op, step.at),
         };
         let decision = decision.map_err(refused)?;
         let bound_by = self.lines.get(decision.bound_by);

@@ -74,7 +74,7 @@ fn drained(limit: &Limit, length: Span) -> Option<(u64, u64)> {
 /// What "one window" is for this limit.
 fn length_of(limit: &Limit) -> Option<Span> {
     match limit.spec() {
-        Spec::FixedWindow { .. } => limit.drain(),
+        Spec::FixedWindow { .. } => limit.full_reset_after(),
         Spec::Ar1 { resolution, .. } => Some(*resolution),
         _ => limit.rate().map(|rate| rate.period),
     }

@@ -51,7 +51,7 @@ impl Client {
     fn ask(&self, act: Act, cost: u64, at: Time) -> Option<Decision> {
         let items = self.policy.items(|_| Key::new(b"-").ok()).ok()?;
         let op = Op { policy: self.policy.name(), items: &items, act, cost, id: None };
-        self.store.answer(&op, at).ok()
+        self.store.apply_one(&op, at).ok()
     }
 
     /// Takes all there is.
@@ -67,7 +67,7 @@ impl Timeline {
     /// The timeline of one limit; `None` if it is unlimited.
     #[must_use]
     pub fn new(limit: &Limit) -> Option<Timeline> {
-        let (capacity, drain) = limit.capacity().zip(limit.drain())?;
+        let (capacity, drain) = limit.capacity().zip(limit.full_reset_after())?;
         let column = Span::from_micros(drain.as_micros().div_ceil(RESET).max(1));
         let policy = Policy::new(Name::default(), vec![limit.clone()]);
         let client = Client { store: PlainStore::default(), policy };

@@ -197,7 +197,7 @@ fn op(raw: Option<&RawValue>) -> Result<Act, StepError> {
     let Some(raw) = said(raw) else { return Ok(Act::Check) };
     let name = text("op", raw)?;
     let names = Act::ALL.map(Act::name);
-    Act::named(&name).ok_or_else(|| {
+    Act::from_name(&name).ok_or_else(|| {
         let error = bad("op", raw.get(), &names.join(", "));
         StepError(format!("{error}{}", did_you_mean(&name, names)))
     })

@@ -14,7 +14,7 @@ fn greedy(limit: &Limit, times: &[u64]) -> Vec<(u64, u64)> {
     let items = policy.items(|_| Key::new(b"key").ok()).unwrap();
     let ask = |act, cost, at| {
         let op = Op { policy: policy.name(), items: &items, act, cost, id: None };
-        store.answer(&op, Time::from_micros(at).unwrap()).unwrap()
+        store.apply_one(&op, Time::from_micros(at).unwrap()).unwrap()
     };
     let passed = times.iter().map(|at| {
         let room = ask(Act::Peek, 1, *at).remaining.unwrap();

@@ -16,7 +16,7 @@ use crate::args::Serve;
 /// How long nothing must have happened to a file before it is read: it may be half written.
 const SETTLED: Duration = Duration::from_millis(100);
 /// It is read after this in any case.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// What is known of the config that is in force.
 pub(super) struct Reloading {
@@ -64,7 +64,7 @@ impl Changes {
             std::future::pending::<()>().await;
         }
         let begin = Instant::now();
-        while begin.elapsed() < LONGEST_WAIT
+        while begin.elapsed() < MAX_WAIT
             && timeout(SETTLED, self.events.recv()).await.is_ok_and(|event| event.is_some())
         {
         }
@@ -153,7 +153,7 @@ fn afresh(before: &[PolicyConfig], now: &[PolicyConfig]) -> Vec<String> {
         let same = |config: &&PolicyConfig| config.policy.name() == policy.name();
         let Some(old) = before.iter().find(same) else { continue };
         for (old, new) in old.policy.limits().iter().zip(policy.limits()) {
-            if !new.continues(old) {
+            if !new.keeps_state_of(old) {
                 found.push(format!("policy {}: {new}", policy.name()));
             }
         }

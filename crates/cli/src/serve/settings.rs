@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use tollgate_core::{Name, Policy};
-use tollgate_redis::MOST_LIMITS;
-use tollgate_server::{Config, Mistake, PolicyConfig};
+use tollgate_redis::MAX_LIMITS;
+use tollgate_server::{Config, Diagnostic, PolicyConfig};
 
 use crate::args::Serve;
 use crate::file;
@@ -42,17 +42,18 @@ pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     }
     config.server.http = args.http.unwrap_or(config.server.http);
     config.server.resp = args.resp.unwrap_or(config.server.resp);
-    config.server.loops = args.loops.or(config.server.loops);
+    config.server.threads = args.threads.or(config.server.threads);
     if let Some(url) = &args.store {
         config.store.url.clone_from(url);
     }
     let is_long = |config: &PolicyConfig| {
-        config.policy.limits().len().max(config.candidate.len()) > MOST_LIMITS
+        config.policy.limits().len().max(config.candidate.len()) > MAX_LIMITS
     };
-    if let Some(long) = config.policies.iter().find(|one| config.store.is_far() && is_long(one)) {
+    if let Some(long) = config.policies.iter().find(|one| config.store.is_remote() && is_long(one))
+    {
         let name = long.policy.name();
         bail!(
-            "policy {name} or its candidate has more than {MOST_LIMITS} limits, which is the most in Redis"
+            "policy {name} or its candidate has more than {MAX_LIMITS} limits, which is the most in Redis"
         );
     }
     Ok(config)
@@ -64,7 +65,7 @@ pub(super) fn has_own(args: &Serve, policies: &[PolicyConfig]) -> bool {
 }
 
 /// Each with its place, as compilers write it.
-fn listed(args: &Serve, what: &str, mistakes: &[Mistake]) -> String {
+fn listed(args: &Serve, what: &str, mistakes: &[Diagnostic]) -> String {
     let name = args.config.as_deref().unwrap_or(Path::new("")).display();
     let mut text = format!("{name} {what}");
     for mistake in mistakes {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use tokio::runtime;
 use tollgate::MemoryStore;
 use tollgate_redis::RedisStore;
-use tollgate_server::{Builder, StoreConfig};
+use tollgate_server::{ServerBuilder, StoreConfig};
 
 /// The server, with its store.
-pub(super) fn put(server: Builder, config: &StoreConfig) -> anyhow::Result<Builder> {
-    if config.is_far() {
+pub(super) fn put(server: ServerBuilder, config: &StoreConfig) -> anyhow::Result<ServerBuilder> {
+    if config.is_remote() {
         return Ok(server.store(far(config)?));
     }
     let mut store = MemoryStore::builder().when_full(config.when_full);
@@ -25,11 +25,11 @@ fn far(config: &StoreConfig) -> anyhow::Result<Arc<RedisStore>> {
     if let Some(prefix) = &config.prefix {
         store = store.prefix(prefix);
     }
-    if let Some(deadline) = config.deadline {
-        store = store.deadline(deadline);
+    if let Some(timeout) = config.timeout {
+        store = store.response_timeout(timeout);
     }
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(store.clone().connect())?;
     // That connection ends with its runtime: those that serve make their own.
-    Ok(Arc::new(store.make()?))
+    Ok(Arc::new(store.build()?))
 }

@@ -53,8 +53,9 @@ impl Step {
 
     /// When it happens, if the one before it was at `now`.
     pub(super) fn time(&self, limits: &[Limit], now: Time) -> Time {
-        let drain = limits.iter().filter_map(Limit::drain).max().map_or(0, Span::as_micros);
-        let scaled = i128::from(drain).saturating_mul(i128::from(self.moves.0));
+        let reset =
+            limits.iter().filter_map(Limit::full_reset_after).max().map_or(0, Span::as_micros);
+        let scaled = i128::from(reset).saturating_mul(i128::from(self.moves.0));
         let moved = scaled.checked_div(1000).unwrap_or(0).saturating_add(i128::from(self.moves.1));
         let at = i128::from(now.as_micros()).saturating_add(moved).max(0);
         u64::try_from(at).ok().and_then(Time::from_micros).unwrap_or(now)

@@ -9,7 +9,11 @@ use crate::{Act, Limit, Span, Time};
 /// When an id is forgotten: after a minute, or when the lease that it names has ended.
 fn forgotten_after(algorithm: &str, limits: &[Limit]) -> Span {
     const MINUTE: Span = Span::from_micros(60_000_000);
-    let lease = limits.iter().filter_map(Limit::drain).min().filter(|_| algorithm == "concurrency");
+    let lease = limits
+        .iter()
+        .filter_map(Limit::full_reset_after)
+        .min()
+        .filter(|_| algorithm == "concurrency");
     lease.map_or(MINUTE, |lease| lease.min(MINUTE))
 }
 

@@ -31,7 +31,7 @@ struct Event {
 /// The most reservations of one life.
 const IDS: [&str; 4] = ["r0", "r1", "r2", "r3"];
 /// How long a reservation can be settled; after that it stands as charged.
-const RESERVED: u64 = 3_600_000_000;
+const RESERVATION_TTL: u64 = 3_600_000_000;
 
 fn event(acts: &'static [Act]) -> impl Strategy<Value = Event> {
     let act = proptest::sample::select(acts);
@@ -117,7 +117,7 @@ impl Suite<'_> {
         for (id, actual) in open {
             let settle = step(Act::Settle, actual, Some(id), life.wait);
             now = settle.time(&limits, now);
-            if now.since(life.start).as_micros() >= RESERVED
+            if now.since(life.start).as_micros() >= RESERVATION_TTL
                 || keys.0.ask(&limits, &settle, now).is_err()
             {
                 return Ok(());

@@ -25,7 +25,7 @@ impl Suite<'_> {
         let limits = limits.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let key = self.key();
         for step in case["steps"].as_array().ok_or("no steps")? {
-            let act = step["op"].as_str().and_then(Act::named).ok_or("no op")?;
+            let act = step["op"].as_str().and_then(Act::from_name).ok_or("no op")?;
             let at = micros(&step["t_ms"]).and_then(Time::from_micros).ok_or("no t_ms")?;
             let cost = step["cost"].as_u64().ok_or("no cost")?;
             let answer = key.ask(&limits, &Step::new(act, cost), at);

@@ -49,5 +49,5 @@ pub(super) fn window(length: Span) -> LimitResult<Span> {
 pub(super) fn bucket(size: u64, drip: u64, every: Span, field: &str) -> LimitResult<Drip> {
     let accepted = "a bucket that drains within 2^51 µs (71 years): ceil(size / drip) * every";
     let bucket = Drip::new(size, drip, every);
-    within(bucket.drain(), Span::MAX, field, size, accepted).map(|()| bucket)
+    within(bucket.full_reset_after(), Span::MAX, field, size, accepted).map(|()| bucket)
 }

@@ -6,7 +6,7 @@ use super::period::Period;
 use super::spec::{Edge, Rate, Spec, Zone};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::{Calendar, Counting, Estimate, Fade, Flow, Frame, Held, Rule, Slots, Window};
+use crate::rule::{Alignment, Calendar, Counting, Estimate, Fade, Flow, Held, Rule, Slots, Window};
 use crate::time::Span;
 
 /// How many slots a window of sliding counters has if not said.
@@ -36,7 +36,7 @@ pub(super) fn rate(spec: &Spec, factor: Decimal, rule: &Rule) -> Option<Rate> {
             Scale(factor).period(rate.period).ok().map(|period| Rate { period, ..*rate })
         }
         (_, Rule::Drip(drip)) => {
-            let (_, count, period) = drip.numbers();
+            let (_, count, period) = drip.params();
             u32::try_from(count).ok().map(|count| Rate { count, period })
         }
         (Spec::SlidingLog { rate } | Spec::SlidingCounters { rate, .. }, Rule::Slots(_))
@@ -79,8 +79,8 @@ impl Scale {
             }
             Spec::FixedWindow { count, period, zone } => self.fixed(*count, *period, zone),
             Spec::RequestWindow { rate } => {
-                let frame = Frame::Request(window(rate.period)?);
-                Ok(Rule::Window(Window::new(self.bound(rate.count)?, frame)))
+                let alignment = Alignment::Request(window(rate.period)?);
+                Ok(Rule::Window(Window::new(self.bound(rate.count)?, alignment)))
             }
             Spec::SlidingLog { rate } => self.slots(*rate, Some(TICK), Edge::Lenient),
             Spec::SlidingCounters { rate, resolution, edge } => {
@@ -101,7 +101,7 @@ impl Scale {
         within(period, Span::MAX, "period", plain(rate.period), "at most 2^51 µs (71 years)")?;
         let flow = Flow::new(u64::from(rate.count), period, self.bound(burst)?);
         let accepted = "a burst that drains within 2^51 µs (71 years): burst * period / count";
-        within(flow.drain(), Span::MAX, "burst", burst, accepted)?;
+        within(flow.full_reset_after(), Span::MAX, "burst", burst, accepted)?;
         Ok(Rule::Flow(flow))
     }
 
@@ -111,12 +111,12 @@ impl Scale {
     }
 
     fn fixed(&self, count: u32, period: Period, zone: &Zone) -> LimitResult<Rule> {
-        let frame = match (period, period.calendar_unit()) {
-            (Period::Length(length), _) => Frame::Aligned(window(length)?),
-            (_, Some(unit)) => Frame::Calendar(Calendar::new(unit, zone.time_zone())),
+        let alignment = match (period, period.calendar_unit()) {
+            (Period::Length(length), _) => Alignment::Aligned(window(length)?),
+            (_, Some(unit)) => Alignment::Calendar(Calendar::new(unit, zone.time_zone())),
             (_, None) => return Err(LimitError::new("period", period, super::period::ACCEPTED)),
         };
-        Ok(Rule::Window(Window::new(self.bound(count)?, frame)))
+        Ok(Rule::Window(Window::new(self.bound(count)?, alignment)))
     }
 
     fn slots(&self, rate: Rate, width: Option<Span>, edge: Edge) -> LimitResult<Rule> {
@@ -142,7 +142,7 @@ impl Scale {
         let scaled = max.over(self.0).map(|max| max.max(1.0)).filter(|max| in_bounds(*max));
         let fade = Fade::new(scaled.ok_or_else(|| bad_factor(self.0))?, decay.to_f64(), resolution);
         let accepted = "a resolution at which a full level fades within 2^51 µs (71 years)";
-        within(fade.drain(), Span::MAX, "resolution", plain(resolution), accepted)?;
+        within(fade.full_reset_after(), Span::MAX, "resolution", plain(resolution), accepted)?;
         Ok(Rule::Fade(fade))
     }
 

@@ -3,11 +3,11 @@
 //! All numbers are little-endian. Reading trusts nothing: what is not a state is `None`, and no
 //! more is allocated than there are bytes.
 
-use super::book::Note;
+use super::entry::Reservation;
 use super::held::Lease;
 use super::packed::{Pack, Packed, Terms, Under};
 use super::slots::{Cut, Slot};
-use super::{Book, Drip, Estimate, Fade, Flow, Kept, Kind, State, Window};
+use super::{AnyEntry, Drip, Entry, Estimate, Fade, Flow, RuleState, State, Window};
 use super::{drip, fade, flow, held, slots};
 use crate::time::{Span, Time};
 
@@ -21,7 +21,7 @@ impl Terms {
             Under::Window => [2, 0, 0, 0],
             Under::Estimate(window) => [3, window.as_micros(), 0, 0],
             Under::Fade(fading) => {
-                let (decay, resolution, floor) = fading.numbers();
+                let (decay, resolution, floor) = fading.params();
                 [4, decay.to_bits(), resolution.as_micros(), floor.to_bits()]
             }
         }
@@ -50,13 +50,13 @@ impl State {
     /// Appends the state.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         match &self.0 {
-            Kind::Flow(book) => write_book(out, 0, book, write_packed::<Flow>),
-            Kind::Drip(book) => write_book(out, 1, book, write_packed::<Drip>),
-            Kind::Window(book) => write_book(out, 2, book, write_packed::<Window>),
-            Kind::Estimate(book) => write_book(out, 3, book, write_packed::<Estimate>),
-            Kind::Fade(book) => write_book(out, 4, book, write_packed::<Fade>),
-            Kind::Slots(book) => write_book(out, 5, book, write_slots),
-            Kind::Held(book) => write_book(out, 6, book, write_leases),
+            AnyEntry::Flow(entry) => write_book(out, 0, entry, write_packed::<Flow>),
+            AnyEntry::Drip(entry) => write_book(out, 1, entry, write_packed::<Drip>),
+            AnyEntry::Window(entry) => write_book(out, 2, entry, write_packed::<Window>),
+            AnyEntry::Estimate(entry) => write_book(out, 3, entry, write_packed::<Estimate>),
+            AnyEntry::Fade(entry) => write_book(out, 4, entry, write_packed::<Fade>),
+            AnyEntry::Slots(entry) => write_book(out, 5, entry, write_slots),
+            AnyEntry::Held(entry) => write_book(out, 6, entry, write_leases),
         }
     }
 
@@ -115,28 +115,47 @@ fn some_bytes(bytes: &mut &[u8]) -> Option<Box<[u8]>> {
     Some(first.into())
 }
 
-fn write_book<B: Kept>(out: &mut Vec<u8>, kind: u64, book: &Book<B>, body: fn(&mut Vec<u8>, &B)) {
-    put(out, [kind, u64::from(book.body().is_some())]);
-    if let Some(state) = book.body() {
+fn write_book<B: RuleState>(
+    out: &mut Vec<u8>,
+    kind: u64,
+    entry: &Entry<B>,
+    body: fn(&mut Vec<u8>, &B),
+) {
+    put(out, [kind, u64::from(entry.body().is_some())]);
+    if let Some(state) = entry.body() {
         body(out, state);
     }
-    put(out, [length(book.notes().len())]);
-    for note in book.notes() {
-        put_bytes(out, &note.handle);
-        put(out, [note.at.as_micros(), note.estimate, note.least, note.until.as_micros()]);
+    put(out, [length(entry.reservations().len())]);
+    for reservation in entry.reservations() {
+        put_bytes(out, &reservation.handle);
+        put(
+            out,
+            [
+                reservation.at.as_micros(),
+                reservation.estimate,
+                reservation.least,
+                reservation.until.as_micros(),
+            ],
+        );
     }
 }
 
-fn read_book<B: Kept>(bytes: &mut &[u8], body: fn(&mut &[u8]) -> Option<B>) -> Option<State> {
+fn read_book<B: RuleState>(bytes: &mut &[u8], body: fn(&mut &[u8]) -> Option<B>) -> Option<State> {
     let state = if word(bytes)? == 0 { None } else { Some(body(bytes)?) };
-    let mut notes = Vec::new();
+    let mut reservations = Vec::new();
     for _ in 0..word(bytes)? {
         let handle = some_bytes(bytes)?;
         let [at, estimate, least, until] = words(bytes)?;
-        notes.push(Note { handle, at: Time::at(at), estimate, least, until: Time::at(until) });
+        reservations.push(Reservation {
+            handle,
+            at: Time::at(at),
+            estimate,
+            least,
+            until: Time::at(until),
+        });
     }
-    let book = Book::with_notes(state, notes);
-    (!book.is_empty()).then(|| B::close(book))
+    let entry = Entry::with_reservations(state, reservations);
+    (!entry.is_empty()).then(|| B::into_state(entry))
 }
 
 fn write_packed<R: Pack>(out: &mut Vec<u8>, body: &R::Body) {
@@ -151,12 +170,12 @@ fn read_packed<R: Pack>(bytes: &mut &[u8]) -> Option<R::Body> {
     (b < LONGEST && c < LONGEST).then(|| R::unpack(terms.0, [a, b, c]))?
 }
 
-fn write_slots(out: &mut Vec<u8>, body: &slots::Body) {
+fn write_slots(out: &mut Vec<u8>, body: &slots::SlotsState) {
     put(out, [body.cut.width.as_micros(), body.cut.life.as_micros(), length(body.slots.len())]);
     put(out, body.slots.iter().flat_map(|slot| [slot.start.as_micros(), slot.count]));
 }
 
-fn read_slots(bytes: &mut &[u8]) -> Option<slots::Body> {
+fn read_slots(bytes: &mut &[u8]) -> Option<slots::SlotsState> {
     let [width, life, count] = words(bytes)?;
     let cut = Cut { width: Span::from_micros(width), life: Span::from_micros(life) };
     let mut slots = Vec::new();
@@ -165,10 +184,10 @@ fn read_slots(bytes: &mut &[u8]) -> Option<slots::Body> {
         slots.push(Slot { start: Time::at(start), count });
     }
     let sorted = slots.is_sorted_by(|a, b| a.start < b.start);
-    (sorted && !slots.is_empty()).then(|| slots::Body::of(cut, slots))
+    (sorted && !slots.is_empty()).then(|| slots::SlotsState::of(cut, slots))
 }
 
-fn write_leases(out: &mut Vec<u8>, body: &held::Body) {
+fn write_leases(out: &mut Vec<u8>, body: &held::HeldState) {
     put(out, [length(body.0.len())]);
     for lease in &body.0 {
         put(out, [u64::from(lease.handle.is_some())]);
@@ -177,7 +196,7 @@ fn write_leases(out: &mut Vec<u8>, body: &held::Body) {
     }
 }
 
-fn read_leases(bytes: &mut &[u8]) -> Option<held::Body> {
+fn read_leases(bytes: &mut &[u8]) -> Option<held::HeldState> {
     let mut leases = Vec::new();
     for _ in 0..word(bytes)? {
         let named = word(bytes)? != 0;
@@ -185,5 +204,5 @@ fn read_leases(bytes: &mut &[u8]) -> Option<held::Body> {
         let [count, ends] = words(bytes)?;
         leases.push(Lease { handle, count, ends: Time::at(ends) });
     }
-    (!leases.is_empty()).then_some(held::Body(leases))
+    (!leases.is_empty()).then_some(held::HeldState(leases))
 }

@@ -1,9 +1,9 @@
 //! What a limit is measured by: all that an answer needs to know of it beside a state.
 
-use super::book::answer;
+use super::entry::answer;
 use super::packed::{Pack, Under};
-use super::{Drip, Estimate, Fade, Flow, Frame, Packed, Rule, Terms, Window};
-use crate::decision::Answer;
+use super::{Alignment, Drip, Estimate, Fade, Flow, Packed, Rule, Terms, Window};
+use crate::decision::LimitStatus;
 use crate::time::{Span, Time};
 
 /// The most a limit lets through at one instant.
@@ -79,21 +79,21 @@ impl Packed {
     }
 
     /// What a limit of that capacity says of this state: the rest it carries itself.
-    pub(crate) fn answer(&self, capacity: Capacity, now: Time, cost: u64) -> Answer {
+    pub(crate) fn answer(&self, capacity: Capacity, now: Time, cost: u64) -> LimitStatus {
         let most = capacity.whole().unwrap_or(u64::MAX);
         match self.terms().0 {
             Under::Flow(pace) => self.answer_by(&Flow::at(pace, most), now, cost),
             Under::Drip(leak) => self.answer_by(&Drip::new(most, leak.drip, leak.every), now, cost),
-            // The bounds of the window are in the state: the frame is not asked.
+            // The bounds of the window are in the state: the alignment is not asked.
             Under::Window => {
-                self.answer_by(&Window::new(most, Frame::Request(Span::ZERO)), now, cost)
+                self.answer_by(&Window::new(most, Alignment::Request(Span::ZERO)), now, cost)
             }
             Under::Estimate(window) => self.answer_by(&Estimate::new(most, window), now, cost),
             Under::Fade(fading) => self.answer_by(&Fade::with(fading, capacity.level()), now, cost),
         }
     }
 
-    fn answer_by<R: Pack>(&self, rule: &R, now: Time, cost: u64) -> Answer {
+    fn answer_by<R: Pack>(&self, rule: &R, now: Time, cost: u64) -> LimitStatus {
         let body = R::unpack(self.terms().0, self.words());
         answer(rule, body.as_ref(), now, cost)
     }

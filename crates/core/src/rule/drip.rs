@@ -29,7 +29,7 @@ pub(crate) struct Drip {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct DripState {
     level: u64,
     /// When the last drop fell, or water entered the empty bucket.
     since: Time,
@@ -43,7 +43,7 @@ impl Drip {
     }
 
     /// `(size, drip, every)`, which is all there is to it.
-    pub(crate) fn numbers(&self) -> (u64, u64, Span) {
+    pub(crate) fn params(&self) -> (u64, u64, Span) {
         (self.size, self.leak.drip, self.leak.every)
     }
 }
@@ -57,12 +57,12 @@ impl Leak {
     }
 }
 
-impl Body {
+impl DripState {
     /// The same bucket with the drops up to `now` fallen.
     #[inline]
-    fn sunk(&self, now: Time) -> Body {
+    fn sunk(&self, now: Time) -> DripState {
         let drops = now.since(self.since).steps(self.leak.every);
-        Body {
+        DripState {
             level: self.level.saturating_sub(drops.saturating_mul(self.leak.drip)),
             since: self.since.after(self.leak.every.times(drops)),
             leak: self.leak,
@@ -71,13 +71,13 @@ impl Body {
 
     /// The same water with another leak. The share of the way to the next drop is kept, so that
     /// changing to and fro can neither hold a drop back nor bring one early.
-    fn with_leak(self, leak: Leak, now: Time) -> Body {
+    fn with_leak(self, leak: Leak, now: Time) -> DripState {
         if self.leak.every == leak.every {
-            return Body { leak, ..self };
+            return DripState { leak, ..self };
         }
         let gone = product(now.since(self.since).as_micros(), leak.every.as_micros());
         let gone = narrow(floor_div(gone, wide(self.leak.every.as_micros())));
-        Body { level: self.level, since: Time::at(now.as_micros().saturating_sub(gone)), leak }
+        DripState { level: self.level, since: Time::at(now.as_micros().saturating_sub(gone)), leak }
     }
 }
 
@@ -87,45 +87,45 @@ impl Pack for Drip {
     }
 
     #[inline]
-    fn pack(body: &Body) -> (Under, Words) {
+    fn pack(body: &DripState) -> (Under, Words) {
         (Under::Drip(body.leak), [body.level, body.since.as_micros(), 0])
     }
 
     #[inline]
-    fn unpack(under: Under, [level, since, _]: Words) -> Option<Body> {
+    fn unpack(under: Under, [level, since, _]: Words) -> Option<DripState> {
         let Under::Drip(leak) = under else { return None };
-        Some(Body { level, since: Time::at(since), leak })
+        Some(DripState { level, since: Time::at(since), leak })
     }
 }
 
 impl Counting for Drip {
-    type Body = Body;
+    type Body = DripState;
 
     fn capacity(&self) -> u64 {
         self.size
     }
 
     /// How long a full bucket takes to run dry.
-    fn drain(&self) -> Span {
+    fn full_reset_after(&self) -> Span {
         self.leak.takes(self.size)
     }
 
-    fn instant(body: &Body) -> Time {
+    fn instant(body: &DripState) -> Time {
         body.since
     }
 
     #[inline]
-    fn resets(body: &Body) -> Time {
+    fn resets(body: &DripState) -> Time {
         body.since.after(body.leak.takes(body.level))
     }
 
     #[inline]
-    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+    fn headroom(&self, body: &DripState, now: Time) -> Option<u64> {
         self.size.checked_sub(body.sunk(now).level)
     }
 
     #[inline]
-    fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
+    fn fits_at(&self, body: &DripState, now: Time, cost: u64) -> Time {
         let body = body.sunk(now);
         let over = body.level.saturating_add(cost).saturating_sub(self.size);
         body.since.after(body.leak.takes(over))
@@ -134,14 +134,14 @@ impl Counting for Drip {
     #[inline]
     fn take(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<DripState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
-        let empty = Body { level: 0, since: now, leak: self.leak };
+        let empty = DripState { level: 0, since: now, leak: self.leak };
         let sunk = body.as_ref().map_or(empty, |body| body.sunk(now).with_leak(self.leak, now));
-        let filled = Body { level: sunk.level.saturating_add(cost), ..sunk };
+        let filled = DripState { level: sunk.level.saturating_add(cost), ..sunk };
         if filled.level > MAX_COUNT || Drip::resets(&filled).since(now) > Span::MAX {
             return Err(Overdrawn);
         }
@@ -149,15 +149,15 @@ impl Counting for Drip {
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+    fn give(&self, body: &mut Option<DripState>, now: Time, cost: u64) {
         *body = body.take().and_then(|body| {
             let sunk = body.sunk(now);
             let level = sunk.level.saturating_sub(cost);
-            (level > 0).then_some(Body { level, ..sunk })
+            (level > 0).then_some(DripState { level, ..sunk })
         });
     }
 
-    fn still(&self, body: &Body, now: Time, _: Taken<'_>) -> u64 {
+    fn refundable(&self, body: &DripState, now: Time, _: Taken<'_>) -> u64 {
         body.sunk(now).level
     }
 }

@@ -11,7 +11,7 @@
 use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::far::Numbers;
+use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 use crate::wide::{Wide, ceil_div, floor_div, narrow, product, wide};
 
@@ -23,7 +23,7 @@ pub(crate) struct Estimate {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct EstimateState {
     /// When the window of `count` began.
     start: Time,
     window: Span,
@@ -38,26 +38,26 @@ impl Estimate {
         Estimate { capacity, window }
     }
 
-    pub(crate) fn numbers(&self) -> Numbers {
-        Numbers::Estimate { capacity: self.capacity, window: self.window }
+    pub(crate) fn params(&self) -> RuleParams {
+        RuleParams::Estimate { capacity: self.capacity, window: self.window }
     }
 
-    fn fresh(&self, now: Time) -> Body {
-        Body { start: now.floor_to(self.window), window: self.window, last: 0, count: 0 }
+    fn fresh(&self, now: Time) -> EstimateState {
+        EstimateState { start: now.floor_to(self.window), window: self.window, last: 0, count: 0 }
     }
 }
 
-impl Body {
+impl EstimateState {
     fn end(&self) -> Time {
         self.start.after(self.window)
     }
 
     /// The same counters seen from the window of `now`.
-    fn rolled(&self, now: Time) -> Body {
+    fn rolled(&self, now: Time) -> EstimateState {
         if now < self.end() {
             return self.clone();
         }
-        Body { start: self.end(), window: self.window, last: self.count, count: 0 }
+        EstimateState { start: self.end(), window: self.window, last: self.count, count: 0 }
     }
 
     /// What the last window still weighs, times the window.
@@ -83,7 +83,7 @@ impl Body {
         }
     }
 
-    fn or_none(self) -> Option<Body> {
+    fn or_none(self) -> Option<EstimateState> {
         (self.last > 0 || self.count > 0).then_some(self)
     }
 }
@@ -94,42 +94,42 @@ impl Pack for Estimate {
     }
 
     #[inline]
-    fn pack(body: &Body) -> (Under, Words) {
+    fn pack(body: &EstimateState) -> (Under, Words) {
         (Under::Estimate(body.window), [body.start.as_micros(), body.last, body.count])
     }
 
     #[inline]
-    fn unpack(under: Under, [start, last, count]: Words) -> Option<Body> {
+    fn unpack(under: Under, [start, last, count]: Words) -> Option<EstimateState> {
         let Under::Estimate(window) = under else { return None };
-        Some(Body { start: Time::at(start), window, last, count })
+        Some(EstimateState { start: Time::at(start), window, last, count })
     }
 }
 
 impl Counting for Estimate {
-    type Body = Body;
+    type Body = EstimateState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// How long a count weighs: in its own window, and in the next.
-    fn drain(&self) -> Span {
+    fn full_reset_after(&self) -> Span {
         self.window.times(2)
     }
 
-    fn instant(body: &Body) -> Time {
+    fn instant(body: &EstimateState) -> Time {
         body.start
     }
 
-    fn resets(body: &Body) -> Time {
+    fn resets(body: &EstimateState) -> Time {
         if body.count > 0 { body.end().after(body.window) } else { body.end() }
     }
 
-    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+    fn headroom(&self, body: &EstimateState, now: Time) -> Option<u64> {
         self.capacity.checked_sub(body.rolled(now).used(now))
     }
 
-    fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
+    fn fits_at(&self, body: &EstimateState, now: Time, cost: u64) -> Time {
         let body = body.rolled(now);
         let window = body.window.as_micros();
         // How long before the end of a window its predecessor weighs no more than `room`.
@@ -147,14 +147,14 @@ impl Counting for Estimate {
     /// Where the window was changed, all that still counts moves into the window of now.
     fn take(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let mut next = match body.as_ref().map(|body| body.rolled(now)) {
             Some(body) if body.window == self.window => body,
-            Some(body) => Body { count: body.used(now), ..self.fresh(now) },
+            Some(body) => EstimateState { count: body.used(now), ..self.fresh(now) },
             None => self.fresh(now),
         };
         next.count = next.count.saturating_add(cost);
@@ -165,7 +165,7 @@ impl Counting for Estimate {
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+    fn give(&self, body: &mut Option<EstimateState>, now: Time, cost: u64) {
         *body = body.take().and_then(|body| {
             let mut body = body.rolled(now);
             let rest = cost.saturating_sub(body.count);
@@ -175,16 +175,22 @@ impl Counting for Estimate {
         });
     }
 
-    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, body: &EstimateState, now: Time, taken: Taken<'_>) -> u64 {
         body.rolled(now).counter_of(taken.at).map_or(0, |counter| *counter)
     }
 
-    fn lessens(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
+    fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
         let window = |taken: Taken<'_>| taken.at.floor_to(self.window);
         if window(taken) == window(other) { cost } else { 0 }
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
+    fn give_back(
+        &self,
+        body: &mut Option<EstimateState>,
+        now: Time,
+        cost: u64,
+        taken: Taken<'_>,
+    ) -> bool {
         *body = body.take().and_then(|body| {
             let mut body = body.rolled(now);
             if let Some(counter) = body.counter_of(taken.at) {
@@ -195,9 +201,9 @@ impl Counting for Estimate {
         true
     }
 
-    fn take_late(
+    fn charge_at(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,

@@ -7,12 +7,12 @@
 //! window: a steady client settles at `max * (1 - 1/decay)` for each `resolution`.
 //!
 //! **What it costs.** One double and one instant. Doubles are used with `* / +` only and in one
-//! order, so that every store agrees to the last bit.
+//! command, so that every store agrees to the last bit.
 
 use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::far::Numbers;
+use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 
 /// How a level fades, and below what it is nothing.
@@ -34,7 +34,7 @@ pub(crate) struct Fade {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct FadeState {
     level: f64,
     /// The start of the step the level belongs to.
     since: Time,
@@ -43,7 +43,7 @@ pub(crate) struct Body {
     fading: Fading,
 }
 
-/// `decay` to the power of `steps`, in the one order that every store uses.
+/// `decay` to the power of `steps`, in the one command that every store uses.
 fn power(decay: f64, mut steps: u64) -> f64 {
     let (mut product, mut base) = (1.0, decay);
     while steps > 0 {
@@ -115,9 +115,9 @@ impl Fade {
         self.max
     }
 
-    pub(crate) fn numbers(&self) -> Numbers {
+    pub(crate) fn params(&self) -> RuleParams {
         let Fading { decay, resolution, floor, .. } = self.fading;
-        Numbers::Fade { max: self.max, decay, resolution, floor }
+        RuleParams::Fade { max: self.max, decay, resolution, floor }
     }
 
     /// A level of at most that, which fades so.
@@ -130,18 +130,18 @@ impl Fade {
     }
 
     #[inline]
-    fn fits_after(&self, body: &Body, steps: u64, cost: u64) -> bool {
+    fn fits_after(&self, body: &FadeState, steps: u64, cost: u64) -> bool {
         self.fits(body.fading.after(body.level, steps), cost)
     }
 
     /// After how many steps a cost fits.
-    fn steps_until(&self, body: &Body, cost: u64) -> u64 {
+    fn steps_until(&self, body: &FadeState, cost: u64) -> u64 {
         let room = (self.max - float(cost)).max(body.fading.floor);
         let guess = body.fading.guess(body.level / room);
         first_step(guess, |steps| self.fits_after(body, steps, cost))
     }
 
-    fn fill(&self, body: &mut Option<Body>, level: f64, now: Time) -> Result<(), Overdrawn> {
+    fn fill(&self, body: &mut Option<FadeState>, level: f64, now: Time) -> Result<(), Overdrawn> {
         let next = self.fading.body(level, now);
         let lasts = next.as_ref().map_or(Span::ZERO, |body| body.gone.since(now));
         if level > float(MAX_COUNT) || lasts > Span::MAX {
@@ -159,7 +159,7 @@ impl Fading {
         right.then(|| Fading { decay, resolution, floor, pace: decay.ln().recip() })
     }
 
-    pub(super) fn numbers(&self) -> (f64, Span, f64) {
+    pub(super) fn params(&self) -> (f64, Span, f64) {
         (self.decay, self.resolution, self.floor)
     }
 
@@ -195,16 +195,16 @@ impl Fading {
     }
 
     /// A state with this level at `now`; none if that is nothing.
-    fn body(self, level: f64, now: Time) -> Option<Body> {
+    fn body(self, level: f64, now: Time) -> Option<FadeState> {
         if level < self.floor || level <= 0.0 {
             return None;
         }
         let since = now.floor_to(self.resolution);
-        Some(Body { level, since, gone: since.after(self.lasts(level)), fading: self })
+        Some(FadeState { level, since, gone: since.after(self.lasts(level)), fading: self })
     }
 }
 
-impl Body {
+impl FadeState {
     /// How often the level was divided by `now`; `since` is where a step begins.
     #[inline]
     fn steps(&self, now: Time) -> u64 {
@@ -223,47 +223,47 @@ impl Pack for Fade {
     }
 
     #[inline]
-    fn pack(body: &Body) -> (Under, Words) {
+    fn pack(body: &FadeState) -> (Under, Words) {
         let words = [body.level.to_bits(), body.since.as_micros(), body.gone.as_micros()];
         (Under::Fade(body.fading), words)
     }
 
     #[inline]
-    fn unpack(under: Under, [level, since, gone]: Words) -> Option<Body> {
+    fn unpack(under: Under, [level, since, gone]: Words) -> Option<FadeState> {
         let Under::Fade(fading) = under else { return None };
         let level = Some(f64::from_bits(level)).filter(|level| level.is_finite())?;
-        Some(Body { level, since: Time::at(since), gone: Time::at(gone), fading })
+        Some(FadeState { level, since: Time::at(since), gone: Time::at(gone), fading })
     }
 
-    /// A sum of doubles depends on the order of its parts, so it is worked out anew.
+    /// A sum of doubles depends on the command of its parts, so it is worked out anew.
     #[inline]
-    fn room_left(&self, _: u64, _: u64, body: &Body, now: Time) -> Option<u64> {
+    fn room_left(&self, _: u64, _: u64, body: &FadeState, now: Time) -> Option<u64> {
         self.headroom(body, now)
     }
 }
 
 impl Counting for Fade {
-    type Body = Body;
+    type Body = FadeState;
 
     fn capacity(&self) -> u64 {
         whole(self.max)
     }
 
     /// How long a full level takes to fade away.
-    fn drain(&self) -> Span {
+    fn full_reset_after(&self) -> Span {
         self.fading.lasts(self.max)
     }
 
-    fn instant(body: &Body) -> Time {
+    fn instant(body: &FadeState) -> Time {
         body.since
     }
 
-    fn resets(body: &Body) -> Time {
+    fn resets(body: &FadeState) -> Time {
         body.gone
     }
 
     /// The subtraction may round either way, so its result is tried.
-    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+    fn headroom(&self, body: &FadeState, now: Time) -> Option<u64> {
         let level = body.at(now);
         if !self.fits(level, 0) {
             return None;
@@ -274,7 +274,7 @@ impl Counting for Fade {
     }
 
     #[inline]
-    fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
+    fn fits_at(&self, body: &FadeState, now: Time, cost: u64) -> Time {
         // It does not fit now. One step more is enough for whoever just hit the limit, and
         // logarithms take their time.
         let next = body.steps(now).saturating_add(1);
@@ -285,7 +285,7 @@ impl Counting for Fade {
 
     fn take(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<FadeState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
@@ -294,23 +294,29 @@ impl Counting for Fade {
         self.fill(body, level, now)
     }
 
-    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+    fn give(&self, body: &mut Option<FadeState>, now: Time, cost: u64) {
         *body = body
             .take()
             .and_then(|body| body.fading.body((body.at(now) - float(cost)).max(0.0), now));
     }
 
-    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, body: &FadeState, now: Time, taken: Taken<'_>) -> u64 {
         whole(body.at(now) * power(body.fading.decay, body.fading.steps(taken.at, now)))
     }
 
     /// What was taken later has faded less: it would have to have been more back then.
-    fn lessens(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
+    fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
         let steps = self.fading.steps(other.at, taken.at);
         whole((float(cost) * power(self.fading.decay, steps)).ceil())
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
+    fn give_back(
+        &self,
+        body: &mut Option<FadeState>,
+        now: Time,
+        cost: u64,
+        taken: Taken<'_>,
+    ) -> bool {
         let Some(state) = body else { return false };
         let level = state.at(now);
         let faded = float(cost) / power(state.fading.decay, state.fading.steps(taken.at, now));
@@ -322,9 +328,9 @@ impl Counting for Fade {
         true
     }
 
-    fn take_late(
+    fn charge_at(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<FadeState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,

@@ -13,9 +13,9 @@ use super::packed::{Pack, Under, Words};
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use std::num::Saturating;
 
-use crate::decision::Answer;
+use crate::decision::LimitStatus;
 use crate::error::Overdrawn;
-use crate::far::Numbers;
+use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 use crate::wide::{Wide, ceil_div, floor_div, gcd, mul_div_up, narrow, product, wide};
 
@@ -34,7 +34,7 @@ pub(crate) struct Flow {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct FlowState {
     /// When the bucket will be empty, in `1 / pace.parts` of a tick.
     empty: Wide,
     pace: Pace,
@@ -50,9 +50,9 @@ impl Flow {
 }
 
 impl Flow {
-    pub(crate) fn numbers(&self) -> Numbers {
+    pub(crate) fn params(&self) -> RuleParams {
         let Pace { ticks, parts } = self.pace;
-        Numbers::Flow { capacity: self.capacity, ticks, parts }
+        RuleParams::Flow { capacity: self.capacity, ticks, parts }
     }
 
     /// A bucket of that capacity at this pace.
@@ -74,7 +74,7 @@ impl Flow {
         word: u64,
         now: Span,
         cost: u64,
-    ) -> Option<(bool, Answer, u64)> {
+    ) -> Option<(bool, LimitStatus, u64)> {
         let Pace { ticks, parts } = self.pace;
         let now = now.as_micros().checked_mul(parts)?;
         let full = self.capacity.checked_mul(ticks)?;
@@ -88,7 +88,7 @@ impl Flow {
             Span::from_micros(if parts == 1 { parts_of } else { parts_of.div_ceil(parts) })
         };
         let room = full.saturating_sub(left);
-        let answer = Answer {
+        let answer = LimitStatus {
             limit: Some(self.capacity),
             // A key that is denied has no room, and dividing costs as much as all the rest.
             remaining: if room < ticks { Some(0) } else { room.checked_div(ticks) },
@@ -137,7 +137,7 @@ impl Pace {
     }
 }
 
-impl Body {
+impl FlowState {
     /// How long the water still takes to sink, in parts of a tick.
     fn left(&self, now: Time) -> Wide {
         self.empty - self.pace.parts_at(now)
@@ -170,14 +170,14 @@ impl Pack for Flow {
     }
 
     #[inline]
-    fn pack(body: &Body) -> (Under, Words) {
+    fn pack(body: &FlowState) -> (Under, Words) {
         (Under::Flow(body.pace), split(body.empty))
     }
 
     #[inline]
-    fn unpack(under: Under, [low, high, _]: Words) -> Option<Body> {
+    fn unpack(under: Under, [low, high, _]: Words) -> Option<FlowState> {
         if let Under::Flow(pace) = under {
-            Some(Body { empty: join(low, high), pace })
+            Some(FlowState { empty: join(low, high), pace })
         } else {
             None
         }
@@ -185,41 +185,41 @@ impl Pack for Flow {
 }
 
 impl Counting for Flow {
-    type Body = Body;
+    type Body = FlowState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// How long a full bucket takes to sink, rounded up.
-    fn drain(&self) -> Span {
+    fn full_reset_after(&self) -> Span {
         let full = self.pace.sinks_in(self.capacity);
         Span::from_micros(narrow(ceil_div(full, wide(self.pace.parts))))
     }
 
     /// None: an instant of emptiness means the same whenever it is looked at.
-    fn instant(_: &Body) -> Time {
+    fn instant(_: &FlowState) -> Time {
         Time::EPOCH
     }
 
-    fn resets(body: &Body) -> Time {
+    fn resets(body: &FlowState) -> Time {
         body.pace.tick_of(body.empty)
     }
 
-    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+    fn headroom(&self, body: &FlowState, now: Time) -> Option<u64> {
         let full = body.pace.sinks_in(self.capacity);
         let left = body.left(now);
         (left <= full).then(|| narrow(floor_div(full - left, wide(body.pace.ticks))))
     }
 
-    fn fits_at(&self, body: &Body, _: Time, cost: u64) -> Time {
+    fn fits_at(&self, body: &FlowState, _: Time, cost: u64) -> Time {
         let room = body.pace.sinks_in(self.capacity.saturating_sub(cost));
         body.pace.tick_of(body.empty - room)
     }
 
     fn take(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<FlowState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
@@ -230,18 +230,18 @@ impl Counting for Flow {
         if left > longest.min(self.pace.sinks_in(MAX_COUNT)) {
             return Err(Overdrawn);
         }
-        *body = Some(Body { empty: self.pace.parts_at(now) + left, pace: self.pace });
+        *body = Some(FlowState { empty: self.pace.parts_at(now) + left, pace: self.pace });
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
-        *body = body.take().and_then(|Body { empty, pace }| {
+    fn give(&self, body: &mut Option<FlowState>, now: Time, cost: u64) {
+        *body = body.take().and_then(|FlowState { empty, pace }| {
             let empty = empty - pace.sinks_in(cost);
-            (empty > pace.parts_at(now)).then_some(Body { empty, pace })
+            (empty > pace.parts_at(now)).then_some(FlowState { empty, pace })
         });
     }
 
-    fn still(&self, body: &Body, now: Time, _: Taken<'_>) -> u64 {
+    fn refundable(&self, body: &FlowState, now: Time, _: Taken<'_>) -> u64 {
         narrow(floor_div(body.left(now), wide(body.pace.ticks)))
     }
 }

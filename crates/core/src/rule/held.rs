@@ -10,7 +10,7 @@
 
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::far::Numbers;
+use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 
 /// At most `capacity` leases, each for `ttl`.
@@ -30,19 +30,19 @@ pub(super) struct Lease {
 
 /// The leases, from the one taken first. Never empty.
 #[derive(Debug, Clone)]
-pub(crate) struct Body(pub(super) Vec<Lease>);
+pub(crate) struct HeldState(pub(super) Vec<Lease>);
 
 impl Held {
     pub(crate) fn new(capacity: u64, ttl: Span) -> Held {
         Held { capacity, ttl }
     }
 
-    pub(crate) fn numbers(&self) -> Numbers {
-        Numbers::Held { capacity: self.capacity, ttl: self.ttl }
+    pub(crate) fn params(&self) -> RuleParams {
+        RuleParams::Held { capacity: self.capacity, ttl: self.ttl }
     }
 
     fn lease(
-        body: &mut Option<Body>,
+        body: &mut Option<HeldState>,
         now: Time,
         count: u64,
         handle: Option<Handle<'_>>,
@@ -52,7 +52,7 @@ impl Held {
         if used.saturating_add(count) > MAX_COUNT {
             return Err(Overdrawn);
         }
-        let leases = &mut body.get_or_insert(Body(Vec::new())).0;
+        let leases = &mut body.get_or_insert(HeldState(Vec::new())).0;
         leases.retain(|lease| now < lease.ends);
         leases.push(Lease { handle: handle.map(Into::into), count, ends });
         Ok(())
@@ -65,7 +65,7 @@ impl Lease {
     }
 }
 
-impl Body {
+impl HeldState {
     fn alive(&self, now: Time) -> impl Iterator<Item = &Lease> {
         self.0.iter().filter(move |lease| now < lease.ends)
     }
@@ -87,38 +87,38 @@ impl Body {
 }
 
 /// A body that holds nothing is none.
-fn tidy(body: &mut Option<Body>) {
+fn tidy(body: &mut Option<HeldState>) {
     if body.as_ref().is_some_and(|body| body.0.is_empty()) {
         *body = None;
     }
 }
 
 impl Counting for Held {
-    type Body = Body;
+    type Body = HeldState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// How long a lease that nobody releases is held.
-    fn drain(&self) -> Span {
+    fn full_reset_after(&self) -> Span {
         self.ttl
     }
 
     /// None: a lease ends when it ends, whenever that is looked at.
-    fn instant(_: &Body) -> Time {
+    fn instant(_: &HeldState) -> Time {
         Time::EPOCH
     }
 
-    fn resets(body: &Body) -> Time {
+    fn resets(body: &HeldState) -> Time {
         body.0.iter().map(|lease| lease.ends).max().unwrap_or(Time::EPOCH)
     }
 
-    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+    fn headroom(&self, body: &HeldState, now: Time) -> Option<u64> {
         self.capacity.checked_sub(body.used(now))
     }
 
-    fn fits_at(&self, body: &Body, now: Time, cost: u64) -> Time {
+    fn fits_at(&self, body: &HeldState, now: Time, cost: u64) -> Time {
         let room = self.capacity.saturating_sub(cost);
         let mut leases: Vec<&Lease> = body.alive(now).collect();
         leases.sort_unstable_by_key(|lease| lease.ends);
@@ -134,7 +134,7 @@ impl Counting for Held {
 
     fn take(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<HeldState>,
         now: Time,
         cost: u64,
         handle: Option<Handle<'_>>,
@@ -142,24 +142,30 @@ impl Counting for Held {
         Held::lease(body, now, cost, handle, now.after(self.ttl))
     }
 
-    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+    fn give(&self, body: &mut Option<HeldState>, now: Time, cost: u64) {
         if let Some(body) = body {
             body.end(now, cost, |_| true);
         }
         tidy(body);
     }
 
-    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, body: &HeldState, now: Time, taken: Taken<'_>) -> u64 {
         let its = body.alive(now).filter(|lease| lease.is_of(taken.handle));
         its.fold(0, |sum, lease| sum.saturating_add(lease.count))
     }
 
     /// Each has leases of its own.
-    fn lessens(&self, _: u64, _: Taken<'_>, _: Taken<'_>) -> u64 {
+    fn overlap(&self, _: u64, _: Taken<'_>, _: Taken<'_>) -> u64 {
         0
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
+    fn give_back(
+        &self,
+        body: &mut Option<HeldState>,
+        now: Time,
+        cost: u64,
+        taken: Taken<'_>,
+    ) -> bool {
         if let Some(body) = body {
             body.end(now, cost, |lease| lease.is_of(taken.handle));
         }
@@ -168,9 +174,9 @@ impl Counting for Held {
     }
 
     /// Joins the lease that was reserved, so that both end or are renewed together.
-    fn take_late(
+    fn charge_at(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<HeldState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
@@ -182,7 +188,7 @@ impl Counting for Held {
             Some(_) if used.saturating_add(cost) > MAX_COUNT => Err(Overdrawn),
             Some(lease) => {
                 lease.count = lease.count.saturating_add(cost);
-                if let Some(Body(leases)) = body {
+                if let Some(HeldState(leases)) = body {
                     leases.retain(|lease| now < lease.ends);
                 }
                 Ok(true)
@@ -195,9 +201,9 @@ impl Counting for Held {
         }
     }
 
-    fn release(&self, body: &mut Option<Body>, now: Time, handle: Handle<'_>) -> bool {
+    fn release(&self, body: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
         let taken = Taken { cost: 0, at: now, handle };
-        let held = body.as_ref().is_some_and(|body| self.still(body, now, taken) > 0);
+        let held = body.as_ref().is_some_and(|body| self.refundable(body, now, taken) > 0);
         if held {
             self.give_back(body, now, u64::MAX, taken);
         }
@@ -205,8 +211,8 @@ impl Counting for Held {
     }
 
     /// Never sooner than it would have ended: a clock stepped back must not shorten a lease.
-    fn renew(&self, body: &mut Option<Body>, now: Time, handle: Handle<'_>) -> bool {
-        let Some(Body(leases)) = body else { return false };
+    fn renew(&self, body: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
+        let Some(HeldState(leases)) = body else { return false };
         let ends = now.after(self.ttl);
         let renewed = |lease: &Lease| lease.is_of(handle) && now < lease.ends && lease.ends < ends;
         if !leases.iter().any(renewed) {

@@ -4,8 +4,8 @@
 //! written under, which many keys share. A store keeps the [words](Packed::words) with each key and
 //! the [`Terms`] once.
 
-use super::book::{alive, answer_of};
-use super::{Book, Counting, Drip, Estimate, Fade, Flow, Rule, State, Window};
+use super::entry::{alive, answer_of};
+use super::{Counting, Drip, Entry, Estimate, Fade, Flow, Rule, State, Window};
 use super::{drip, fade, flow};
 use crate::decision::Decision;
 use crate::time::Time;
@@ -147,17 +147,17 @@ impl State {
     /// and leases.
     #[must_use]
     pub fn packed(&self) -> Option<Packed> {
-        fn of<R: Pack>(book: &Book<R::Body>) -> Option<Packed> {
-            let (under, words) = R::pack(book.body_alone()?);
+        fn of<R: Pack>(entry: &Entry<R::Body>) -> Option<Packed> {
+            let (under, words) = R::pack(entry.body_alone()?);
             Some(Packed { terms: Terms(under), words })
         }
         match &self.0 {
-            super::Kind::Flow(book) => of::<Flow>(book),
-            super::Kind::Drip(book) => of::<Drip>(book),
-            super::Kind::Window(book) => of::<Window>(book),
-            super::Kind::Estimate(book) => of::<Estimate>(book),
-            super::Kind::Fade(book) => of::<Fade>(book),
-            super::Kind::Slots(_) | super::Kind::Held(_) => None,
+            super::AnyEntry::Flow(entry) => of::<Flow>(entry),
+            super::AnyEntry::Drip(entry) => of::<Drip>(entry),
+            super::AnyEntry::Window(entry) => of::<Window>(entry),
+            super::AnyEntry::Estimate(entry) => of::<Estimate>(entry),
+            super::AnyEntry::Fade(entry) => of::<Fade>(entry),
+            super::AnyEntry::Slots(_) | super::AnyEntry::Held(_) => None,
         }
     }
 }
@@ -165,8 +165,11 @@ impl State {
 impl From<Packed> for State {
     fn from(packed: Packed) -> State {
         fn of<R: Pack>(packed: Packed) -> State {
-            use super::Kept;
-            R::Body::close(Book::with_notes(R::unpack(packed.terms.0, packed.words), Vec::new()))
+            use super::RuleState;
+            R::Body::into_state(Entry::with_reservations(
+                R::unpack(packed.terms.0, packed.words),
+                Vec::new(),
+            ))
         }
         match packed.terms.0 {
             Under::Flow(_) => of::<Flow>(packed),

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use super::{Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::far::Numbers;
+use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 
 /// How time is cut: the width of a slot, and how long one counts from its start.
@@ -38,7 +38,7 @@ pub(super) struct Slot {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct SlotsState {
     pub(super) cut: Cut,
     total: u64,
     /// Never empty, and from the oldest on.
@@ -53,9 +53,9 @@ impl Slots {
         Slots { capacity, cut: Cut { width, life } }
     }
 
-    pub(crate) fn numbers(&self) -> Numbers {
+    pub(crate) fn params(&self) -> RuleParams {
         let Cut { width, life } = self.cut;
-        Numbers::Slots { capacity: self.capacity, width, life }
+        RuleParams::Slots { capacity: self.capacity, width, life }
     }
 
     pub(crate) fn width(&self) -> Span {
@@ -68,15 +68,15 @@ impl Slots {
     }
 }
 
-impl Body {
-    fn new(cut: Cut, start: Time, count: u64) -> Body {
-        Body { cut, total: count, slots: VecDeque::from([Slot { start, count }]) }
+impl SlotsState {
+    fn new(cut: Cut, start: Time, count: u64) -> SlotsState {
+        SlotsState { cut, total: count, slots: VecDeque::from([Slot { start, count }]) }
     }
 
     /// A body of these slots, from the oldest on.
-    pub(super) fn of(cut: Cut, slots: Vec<Slot>) -> Body {
+    pub(super) fn of(cut: Cut, slots: Vec<Slot>) -> SlotsState {
         let total = slots.iter().fold(0_u64, |sum, slot| sum.saturating_add(slot.count));
-        Body { cut, total, slots: slots.into() }
+        SlotsState { cut, total, slots: slots.into() }
     }
 
     fn ends(&self, slot: &Slot) -> Time {
@@ -136,7 +136,7 @@ impl Body {
 }
 
 /// A body in which nothing counts any more is none.
-fn tidy(body: &mut Option<Body>, now: Time) {
+fn tidy(body: &mut Option<SlotsState>, now: Time) {
     match body {
         Some(state) if state.used(now) > 0 => state.drop_past(),
         _ => *body = None,
@@ -144,30 +144,30 @@ fn tidy(body: &mut Option<Body>, now: Time) {
 }
 
 impl Counting for Slots {
-    type Body = Body;
+    type Body = SlotsState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// How long the newest slot counts.
-    fn drain(&self) -> Span {
+    fn full_reset_after(&self) -> Span {
         self.cut.life
     }
 
-    fn instant(body: &Body) -> Time {
+    fn instant(body: &SlotsState) -> Time {
         body.slots.back().map_or(Time::EPOCH, |newest| newest.start)
     }
 
-    fn resets(body: &Body) -> Time {
+    fn resets(body: &SlotsState) -> Time {
         body.slots.back().map_or(Time::EPOCH, |newest| body.ends(newest))
     }
 
-    fn headroom(&self, body: &Body, now: Time) -> Option<u64> {
+    fn headroom(&self, body: &SlotsState, now: Time) -> Option<u64> {
         self.capacity.checked_sub(body.used(now))
     }
 
-    fn fits_at(&self, body: &Body, _: Time, cost: u64) -> Time {
+    fn fits_at(&self, body: &SlotsState, _: Time, cost: u64) -> Time {
         let room = self.capacity.saturating_sub(cost);
         let mut used = body.total;
         for slot in &body.slots {
@@ -182,7 +182,7 @@ impl Counting for Slots {
     /// Where the cut was changed, all that still counts moves into the slot of now.
     fn take(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
@@ -198,12 +198,12 @@ impl Counting for Slots {
                 body.add(start, cost);
                 body.drop_past();
             }
-            _ => *body = Some(Body::new(self.cut, start, total)),
+            _ => *body = Some(SlotsState::new(self.cut, start, total)),
         }
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<Body>, now: Time, cost: u64) {
+    fn give(&self, body: &mut Option<SlotsState>, now: Time, cost: u64) {
         let Some(state) = body else { return };
         let mut left = cost.min(state.used(now));
         while let (1.., Some(newest)) = (left, state.slots.len().checked_sub(1)) {
@@ -212,17 +212,23 @@ impl Counting for Slots {
         tidy(body, now);
     }
 
-    fn still(&self, body: &Body, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, body: &SlotsState, now: Time, taken: Taken<'_>) -> u64 {
         let slot = body.place_of(taken.at).and_then(|place| body.slots.get(place));
         slot.filter(|slot| now < body.ends(slot)).map_or(0, |slot| slot.count)
     }
 
-    fn lessens(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
+    fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
         let slot = |taken: Taken<'_>| taken.at.floor_to(self.cut.width);
         if slot(taken) == slot(other) { cost } else { 0 }
     }
 
-    fn give_back(&self, body: &mut Option<Body>, now: Time, cost: u64, taken: Taken<'_>) -> bool {
+    fn give_back(
+        &self,
+        body: &mut Option<SlotsState>,
+        now: Time,
+        cost: u64,
+        taken: Taken<'_>,
+    ) -> bool {
         let Some(state) = body else { return false };
         if let Some(place) = state.place_of(taken.at) {
             state.remove(place, cost);
@@ -231,9 +237,9 @@ impl Counting for Slots {
         true
     }
 
-    fn take_late(
+    fn charge_at(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,

@@ -11,12 +11,12 @@
 use super::packed::{Pack, Under, Words};
 use super::{Calendar, Counting, Handle, MAX_COUNT, Taken};
 use crate::error::Overdrawn;
-use crate::far::Numbers;
+use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 
 /// How windows are laid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(crate) enum Alignment {
     /// Back to back from the epoch.
     Aligned(Span),
     /// Days, weeks, months or years of a time zone.
@@ -29,11 +29,11 @@ pub(crate) enum Frame {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
     capacity: u64,
-    frame: Frame,
+    alignment: Alignment,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct WindowState {
     start: Time,
     end: Time,
     count: u64,
@@ -41,32 +41,32 @@ pub(crate) struct Body {
 
 impl Window {
     /// The length of a window is at least one tick.
-    pub(crate) fn new(capacity: u64, frame: Frame) -> Window {
-        Window { capacity, frame }
+    pub(crate) fn new(capacity: u64, alignment: Alignment) -> Window {
+        Window { capacity, alignment }
     }
 
-    pub(crate) fn frame(&self) -> &Frame {
-        &self.frame
+    pub(crate) fn alignment(&self) -> &Alignment {
+        &self.alignment
     }
 
-    pub(crate) fn numbers(&self) -> Numbers {
+    pub(crate) fn params(&self) -> RuleParams {
         let capacity = self.capacity;
-        match self.frame {
-            Frame::Aligned(window) => Numbers::Aligned { capacity, window },
-            Frame::Request(window) => Numbers::Request { capacity, window },
-            Frame::Calendar(_) => Numbers::Calendar { capacity },
+        match self.alignment {
+            Alignment::Aligned(window) => RuleParams::Aligned { capacity, window },
+            Alignment::Request(window) => RuleParams::Request { capacity, window },
+            Alignment::Calendar(_) => RuleParams::Calendar { capacity },
         }
     }
 
     /// The bounds of the window that an operation at `now` counts in.
-    fn around(&self, now: Time, open: Option<&Body>) -> (Time, Time) {
-        match &self.frame {
-            Frame::Aligned(length) => {
+    fn around(&self, now: Time, open: Option<&WindowState>) -> (Time, Time) {
+        match &self.alignment {
+            Alignment::Aligned(length) => {
                 let start = now.floor_to(*length);
                 (start, start.after(*length))
             }
-            Frame::Calendar(calendar) => calendar.around(now),
-            Frame::Request(length) => {
+            Alignment::Calendar(calendar) => calendar.around(now),
+            Alignment::Request(length) => {
                 let start = open.map(|body| body.start).filter(|start| now < start.after(*length));
                 let start = start.unwrap_or(now);
                 (start, start.after(*length))
@@ -75,7 +75,7 @@ impl Window {
     }
 }
 
-impl Body {
+impl WindowState {
     fn contains(&self, at: Time) -> bool {
         self.start <= at && at < self.end
     }
@@ -87,52 +87,52 @@ impl Pack for Window {
     }
 
     #[inline]
-    fn pack(body: &Body) -> (Under, Words) {
+    fn pack(body: &WindowState) -> (Under, Words) {
         (Under::Window, [body.count, body.start.as_micros(), body.end.as_micros()])
     }
 
     #[inline]
-    fn unpack(under: Under, [count, start, end]: Words) -> Option<Body> {
+    fn unpack(under: Under, [count, start, end]: Words) -> Option<WindowState> {
         let Under::Window = under else { return None };
-        Some(Body { start: Time::at(start), end: Time::at(end), count })
+        Some(WindowState { start: Time::at(start), end: Time::at(end), count })
     }
 }
 
 impl Counting for Window {
-    type Body = Body;
+    type Body = WindowState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
     /// The longest a window can be.
-    fn drain(&self) -> Span {
-        match &self.frame {
-            Frame::Aligned(length) | Frame::Request(length) => *length,
-            Frame::Calendar(calendar) => calendar.longest(),
+    fn full_reset_after(&self) -> Span {
+        match &self.alignment {
+            Alignment::Aligned(length) | Alignment::Request(length) => *length,
+            Alignment::Calendar(calendar) => calendar.longest(),
         }
     }
 
-    fn instant(body: &Body) -> Time {
+    fn instant(body: &WindowState) -> Time {
         body.start
     }
 
-    fn resets(body: &Body) -> Time {
+    fn resets(body: &WindowState) -> Time {
         body.end
     }
 
-    fn headroom(&self, body: &Body, _: Time) -> Option<u64> {
+    fn headroom(&self, body: &WindowState, _: Time) -> Option<u64> {
         self.capacity.checked_sub(body.count)
     }
 
-    fn fits_at(&self, body: &Body, _: Time, _: u64) -> Time {
+    fn fits_at(&self, body: &WindowState, _: Time, _: u64) -> Time {
         body.end
     }
 
     /// Where the length was changed, all that still counts moves into the window of now.
     fn take(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<WindowState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
@@ -142,38 +142,41 @@ impl Counting for Window {
         if count > MAX_COUNT {
             return Err(Overdrawn);
         }
-        *body = Some(Body { start, end, count });
+        *body = Some(WindowState { start, end, count });
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<Body>, _: Time, cost: u64) {
+    fn give(&self, body: &mut Option<WindowState>, _: Time, cost: u64) {
         *body = body.take().and_then(|body| {
             let count = body.count.saturating_sub(cost);
-            (count > 0).then_some(Body { count, ..body })
+            (count > 0).then_some(WindowState { count, ..body })
         });
     }
 
-    fn still(&self, body: &Body, _: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, body: &WindowState, _: Time, taken: Taken<'_>) -> u64 {
         if body.contains(taken.at) { body.count } else { 0 }
     }
 
-    fn take_late(
+    fn charge_at(
         &self,
-        body: &mut Option<Body>,
+        body: &mut Option<WindowState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let counts = match &self.frame {
-            Frame::Request(length) => now < taken.at.after(*length),
-            Frame::Aligned(_) | Frame::Calendar(_) => self.around(now, None).0 <= taken.at,
+        let counts = match &self.alignment {
+            Alignment::Request(length) => now < taken.at.after(*length),
+            Alignment::Aligned(_) | Alignment::Calendar(_) => self.around(now, None).0 <= taken.at,
         };
         if !counts {
             return Ok(false);
         }
         // A request window that was closed since opens again when it did.
-        let opens =
-            if matches!(self.frame, Frame::Request(_)) && body.is_none() { taken.at } else { now };
+        let opens = if matches!(self.alignment, Alignment::Request(_)) && body.is_none() {
+            taken.at
+        } else {
+            now
+        };
         self.take(body, opens, cost, Some(taken.handle)).map(|()| true)
     }
 }

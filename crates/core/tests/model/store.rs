@@ -1,8 +1,6 @@
 //! Any store as a system that can be held against the reference model.
 
-use tollgate_core::{
-    Act, Answered, Id, Key, Limit, Name, Op, Policy, Span, Store, StoreError, Time,
-};
+use tollgate_core::{Act, Apply, Id, Key, Limit, Name, Op, Policy, Span, Store, StoreError, Time};
 use tollgate_model::random::{Algorithm, System, compare};
 use tollgate_model::{Answer, Operation, Step, TooMuch};
 
@@ -62,7 +60,7 @@ impl<S: Store> System for OneKey<S> {
         };
         let mut out = [Err(StoreError::unanswered())];
         let at = Some(Time::from_micros(step.t).unwrap());
-        assert!(matches!(self.store.apply(&[op], at, &mut out), Answered::Ready));
+        assert!(matches!(self.store.apply(&[op], at, &mut out), Apply::Ready));
         let [decision] = out;
         let decision = decision.map_err(|error: StoreError| {
             assert!(error.is_overdrawn(), "{error}");

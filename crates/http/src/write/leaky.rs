@@ -3,16 +3,16 @@
 use tollgate_core::Span;
 
 use crate::fields::Fields;
+use crate::headers::RateLimitHeaders;
 use crate::structured::push_number;
-use crate::told::Told;
 
-pub(crate) fn leaky(told: &Told<'_>, fields: &mut Fields<'_>) {
-    let Some(bound) = told.bound() else { return };
+pub(crate) fn leaky(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
+    let Some(bound) = headers.bound() else { return };
     // A great cost can be denied though something is left; clients stop at zero.
-    let remaining = if told.is_denied() { 0 } else { bound.remaining };
+    let remaining = if headers.is_denied() { 0 } else { bound.remaining };
     fields.number("x-ratelimit-remaining", remaining);
-    fields.built("x-ratelimit-clear", |out| push_decimal(out, told.clear()));
-    if let Some(wait) = told.retry() {
+    fields.built("x-ratelimit-clear", |out| push_decimal(out, headers.clear()));
+    if let Some(wait) = headers.retry() {
         fields.built("x-ratelimit-reset", |out| push_decimal(out, wait));
     }
 }

@@ -4,41 +4,42 @@ use sha2::{Digest, Sha256};
 use tollgate_core::Key;
 
 use crate::fields::Fields;
+use crate::headers::RateLimitHeaders;
 use crate::quota::Quota;
 use crate::structured::List;
-use crate::told::Told;
 
 /// How much of a key's hash tells its partition, in hexadecimal digits.
 const PARTITION_DIGITS: usize = 12;
 
-pub(crate) fn ietf(told: &Told<'_>, fields: &mut Fields<'_>) {
-    fields.built("ratelimit", |out| bound(told, List::tight(out)));
-    fields.built("ratelimit-policy", |out| policy(told, List::tight(out), None));
+pub(crate) fn ietf(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
+    fields.built("ratelimit", |out| bound(headers, List::tight(out)));
+    fields.built("ratelimit-policy", |out| policy(headers, List::tight(out), None));
 }
 
-pub(crate) fn draft_8(told: &Told<'_>, fields: &mut Fields<'_>) {
-    fields.built("ratelimit", |out| bound(told, List::spaced(out)));
-    let partition = told.partition().map(partition);
-    fields.built("ratelimit-policy", |out| policy(told, List::spaced(out), partition.as_deref()));
+pub(crate) fn draft_8(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
+    fields.built("ratelimit", |out| bound(headers, List::spaced(out)));
+    let partition = headers.partition().map(partition);
+    fields
+        .built("ratelimit-policy", |out| policy(headers, List::spaced(out), partition.as_deref()));
 }
 
 /// The limit that binds: what is left of it, and until when.
-fn bound(told: &Told<'_>, mut list: List<'_>) {
-    let Some(bound) = told.bound() else { return };
+fn bound(headers: &RateLimitHeaders<'_>, mut list: List<'_>) {
+    let Some(bound) = headers.bound() else { return };
     list.name(bound.name);
     list.with_number("r", bound.remaining);
     // Places are free when their holders say so; and zero seconds would bound nothing.
-    let never = told.is_denied() && told.retry().is_none();
-    let seconds = Some(told.reset_seconds()).filter(|_| !bound.is_held && !never);
+    let never = headers.is_denied() && headers.retry().is_none();
+    let seconds = Some(headers.reset_seconds()).filter(|_| !bound.is_held && !never);
     if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
         list.with_number("t", seconds);
     }
 }
 
 /// All limits that bound anything.
-fn policy(told: &Told<'_>, mut list: List<'_>, partition: Option<&str>) {
-    for (name, limit) in told.limits() {
-        let Some(quota) = Quota::of(limit, told.now()) else { continue };
+fn policy(headers: &RateLimitHeaders<'_>, mut list: List<'_>, partition: Option<&str>) {
+    for (name, limit) in headers.limits() {
+        let Some(quota) = Quota::of(limit, headers.now()) else { continue };
         list.name(name);
         list.with_number("q", quota.amount);
         if quota.is_held {

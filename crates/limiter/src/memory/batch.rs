@@ -9,9 +9,9 @@ use tollgate_core::{
 
 use super::MemoryStore;
 use super::check::{Asked, Record, plain_check};
-use super::held::Held;
-use super::keys::WhenFull;
+use super::key_budget::WhenFull;
 use super::lock::Lock;
+use super::locked_shards::LockedShards;
 use super::shard::Shard;
 
 /// How many operations are answered together.
@@ -29,12 +29,12 @@ struct Items {
     count: usize,
 }
 
-impl Held<'_> {
-    /// The shard and the mark of each item of an operation, in their order.
+impl LockedShards<'_> {
+    /// The shard and the fingerprint of each item of an operation, in their order.
     fn each(&mut self, items: Items, mut visit: impl FnMut(&mut Shard, u64)) {
         for position in 0..items.count {
             if let Some((shard, hash)) = self.shard(items.first.saturating_add(position)) {
-                visit(shard, hash.mark_at(position));
+                visit(shard, hash.fingerprint_at(position));
             }
         }
     }
@@ -50,16 +50,16 @@ impl MemoryStore {
         mut tell: impl FnMut(usize, Result<Decision, StoreError>),
     ) {
         let items = || ops.iter().flat_map(|op| op.items.iter().map(move |item| (op, item)));
-        let mut held = self.lock_all(items().map(|(op, item)| (op.policy, item.subject)));
+        let mut locked = self.lock_all(items().map(|(op, item)| (op.policy, item.subject)));
         let mut first = 0_usize;
         for (number, op) in ops.iter().enumerate() {
             let items = Items { first, count: op.items.len() };
             first = first.saturating_add(items.count);
             let known = plain_check(op)
-                .and_then(|(asked, _)| self.check_held(&asked, items.first, &mut held, now));
+                .and_then(|(asked, _)| self.check_held(&asked, items.first, &mut locked, now));
             match known {
                 Some(decision) => tell(number, Ok(decision)),
-                None => tell(number, self.answer_held(op, items, &mut held, now)),
+                None => tell(number, self.answer_held(op, items, &mut locked, now)),
             }
         }
     }
@@ -74,15 +74,15 @@ impl MemoryStore {
         now: Time,
         mut tell: impl FnMut(Result<Decision, StoreError>),
     ) {
-        let mut held = self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))));
+        let mut locked = self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))));
         for (first, key) in keys.iter().enumerate() {
-            match self.check_held(asked, first, &mut held, now) {
+            match self.check_held(asked, first, &mut locked, now) {
                 Some(decision) => tell(Ok(decision)),
                 None => {
                     let items = [Item { limit: asked.limit, subject: Subject::from(*key) }];
                     let cost = asked.cost;
                     let op = Op { policy, items: &items, act: Act::Check, cost, id: None };
-                    tell(self.answer_held(&op, Items { first, count: 1 }, &mut held, now));
+                    tell(self.answer_held(&op, Items { first, count: 1 }, &mut locked, now));
                 }
             }
         }
@@ -94,14 +94,14 @@ impl MemoryStore {
         &self,
         asked: &Asked<'_>,
         item: usize,
-        held: &mut Held<'_>,
+        locked: &mut LockedShards<'_>,
         now: Time,
     ) -> Option<Decision> {
         if !asked.limit.may_fit_one_word() {
             return None;
         }
-        let (shard, hash) = held.shard(item)?;
-        shard.word(hash.mark_at(0))?.check(asked, &self.frame, now)
+        let (shard, hash) = locked.shard(item)?;
+        shard.word(hash.fingerprint_at(0))?.check(asked, &self.layout, now)
     }
 
     #[inline(never)]
@@ -109,29 +109,29 @@ impl MemoryStore {
         &self,
         op: &Op<'_>,
         items: Items,
-        held: &mut Held<'_>,
+        locked: &mut LockedShards<'_>,
         now: Time,
     ) -> Result<Decision, StoreError> {
         if let Some((asked, _)) = plain_check(op)
-            && let Some((shard, hash)) = held.shard(items.first)
+            && let Some((shard, hash)) = locked.shard(items.first)
         {
-            let mark = hash.mark_at(0);
-            let known = shard.row(mark).and_then(|row| row.check(&asked, &self.frame, now));
-            let decision = known.or_else(|| self.put_first(shard, mark, &asked, now));
+            let fingerprint = hash.fingerprint_at(0);
+            let known = shard.row(fingerprint).and_then(|row| row.check(&asked, &self.layout, now));
+            let decision = known.or_else(|| self.put_first(shard, fingerprint, &asked, now));
             if let Some(decision) = decision {
                 return Ok(decision);
             }
         }
-        let Some(scope) = op.scope() else {
-            return self.decide_held(op, items, held, true, now).map(|outcome| outcome.decision);
+        let Some(scope) = op.id_scope() else {
+            return self.decide_held(op, items, locked, true, now).map(|outcome| outcome.decision);
         };
-        let first = held.hash(items.first);
+        let first = locked.hash(items.first);
         let mut ids = self.ids.of(first, now);
         if let Some(given) = ids.given(&scope, op, now) {
             return Ok(given);
         }
-        let outcome = self.decide_held(op, items, held, ids.has_room(), now)?;
-        ids.note(scope, op, outcome, self.frame.horizon(now));
+        let outcome = self.decide_held(op, items, locked, ids.has_room(), now)?;
+        ids.note(scope, op, outcome, self.layout.horizon(now));
         Ok(outcome.decision)
     }
 
@@ -140,18 +140,18 @@ impl MemoryStore {
         &self,
         op: &Op<'_>,
         items: Items,
-        held: &mut Held<'_>,
+        locked: &mut LockedShards<'_>,
         room_for_id: bool,
         now: Time,
     ) -> Result<Outcome, StoreError> {
-        let mut states = self.lend_all(items, held);
-        let mut room = self.keys.add(missing(&states));
+        let mut states = self.lend_all(items, locked);
+        let mut room = self.budget.add(missing(&states));
         if !room {
             // Put back first, so that what is dropped to make room cannot be one of these.
-            self.put_all(states, items, held, now);
-            self.make_room(items, held, now);
-            states = self.lend_all(items, held);
-            room = self.keys.add(missing(&states));
+            self.put_all(states, items, locked, now);
+            self.make_room(items, locked, now);
+            states = self.lend_all(items, locked);
+            room = self.budget.add(missing(&states));
         }
         let before = missing(&states);
         let outcome = if room && room_for_id {
@@ -161,11 +161,11 @@ impl MemoryStore {
         };
         let after = missing(&states);
         let added = if room { before } else { 0 };
-        self.keys.remove(added.saturating_add(after).saturating_sub(before));
-        self.put_all(states, items, held, now);
+        self.budget.remove(added.saturating_add(after).saturating_sub(before));
+        self.put_all(states, items, locked, now);
         if after < before {
-            held.each(items, |shard, mark| {
-                self.keys.remove(shard.sweep_few(&self.frame, mark, now));
+            locked.each(items, |shard, fingerprint| {
+                self.budget.remove(shard.sweep_few(&self.layout, fingerprint, now));
             });
         }
         outcome
@@ -191,10 +191,10 @@ impl MemoryStore {
         let unremembered = op.id.is_some() && outcome.remember_until.take().is_some();
         let fits = if room { !unremembered || op.act == Act::Reset } else { !adds };
         if !fits {
-            self.keys.turn_away();
+            self.budget.count_rejection();
         }
         match self.when_full {
-            WhenFull::Deny if !fits => return turned_away(op, outcome),
+            WhenFull::Deny if !fits => return rejected(op, outcome),
             _ if op.act == Act::Peek => return decide(op, states, now),
             _ => {}
         }
@@ -206,39 +206,39 @@ impl MemoryStore {
         Ok(outcome)
     }
 
-    fn lend_all(&self, items: Items, held: &mut Held<'_>) -> States {
+    fn lend_all(&self, items: Items, locked: &mut LockedShards<'_>) -> States {
         let mut states = States::new();
-        held.each(items, |shard, mark| states.push(shard.lend(&self.frame, mark)));
+        locked.each(items, |shard, fingerprint| states.push(shard.lend(&self.layout, fingerprint)));
         states
     }
 
-    fn put_all(&self, states: States, items: Items, held: &mut Held<'_>, now: Time) {
+    fn put_all(&self, states: States, items: Items, locked: &mut LockedShards<'_>, now: Time) {
         let mut states = states.into_iter();
-        held.each(items, |shard, mark| {
+        locked.each(items, |shard, fingerprint| {
             if let Some(state) = states.next().flatten() {
-                self.keys.remove(shard.put(&self.frame, mark, state, now));
+                self.budget.remove(shard.put(&self.layout, fingerprint, state, now));
             }
         });
     }
 
     /// Drops what has reset in the shards at hand, or else in some of the others.
-    fn make_room(&self, items: Items, held: &mut Held<'_>, now: Time) {
-        if self.keys.is_quiet(now) {
+    fn make_room(&self, items: Items, locked: &mut LockedShards<'_>, now: Time) {
+        if self.budget.is_quiet(now) {
             return;
         }
         let mut look = Look { freed: 0, looked: 0, first: Some(Time::MAX) };
-        for shard in held.shards() {
+        for shard in locked.shards() {
             look.at(shard, self, now);
         }
-        let start = self.keys.next_shard();
+        let start = self.budget.next_shard();
         for place in (0..self.shards.len()).map(|next| start.wrapping_add(next)) {
             let place = place & self.shards.len().wrapping_sub(1);
             if look.freed >= items.count || look.looked >= LOOKED_THROUGH {
-                self.keys.look_next_from(place);
+                self.budget.look_next_from(place);
                 look.first = None;
                 break;
             }
-            if held.has(place) {
+            if locked.has(place) {
                 continue;
             }
             // One that someone else has is left alone: they may be waiting for ours.
@@ -247,16 +247,16 @@ impl MemoryStore {
                 None => look.first = None,
             }
         }
-        self.keys.remove(look.freed);
+        self.budget.remove(look.freed);
         if look.freed == 0 {
-            self.keys.be_quiet(now, look.first);
+            self.budget.be_quiet(now, look.first);
         }
     }
 }
 
 /// What is said where there is no room, and nothing was done.
-fn turned_away(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError> {
-    if !op.act.asks() {
+fn rejected(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError> {
+    if !op.act.can_be_denied() {
         return Err(StoreError::full());
     }
     outcome.decision.allowed = false;
@@ -278,8 +278,8 @@ struct Look {
 impl Look {
     fn at(&mut self, shard: &mut Shard, store: &MemoryStore, now: Time) {
         self.looked = self.looked.saturating_add(shard.len());
-        self.freed = self.freed.saturating_add(shard.sweep_all(&store.frame, now));
-        let expiry = shard.first_expiry(&store.frame).unwrap_or(Time::MAX);
+        self.freed = self.freed.saturating_add(shard.sweep_all(&store.layout, now));
+        let expiry = shard.first_expiry(&store.layout).unwrap_or(Time::MAX);
         self.first = self.first.map(|first| first.min(expiry));
     }
 }

@@ -10,9 +10,9 @@ use tollgate_core::{Act, Decision, Limit, Name, Op, Subject, Time};
 
 use super::MemoryStore;
 use super::lock::{Guard, Lock};
-use super::recent::{Memo, Seen, recall, remember, seen};
-use super::record::{Frame, Row, Word, parts_of_row, parts_of_word, with_row, with_word};
+use super::record::{Layout, Row, Word, parts_of_row, parts_of_word, with_row, with_word};
 use super::shard::Shard;
+use super::thread_cache::{CachedDenial, Seen, recall, remember, seen};
 
 /// What is asked of one limit.
 pub(crate) struct Asked<'a> {
@@ -36,10 +36,10 @@ pub(super) fn plain_check<'o>(op: &'o Op<'_>) -> Option<(Asked<'o>, Subject<'o>)
 impl Asked<'_> {
     /// Whether the terms of this number are those of the limit.
     #[inline(always)]
-    fn is_under(&self, number: u32, frame: &Frame) -> bool {
+    fn is_under(&self, number: u32, layout: &Layout) -> bool {
         match self.number {
             Some(own) => own.get() == number,
-            None => frame.terms.get(number).is_some_and(|terms| terms.are_of(self.limit)),
+            None => layout.terms.get(number).is_some_and(|terms| terms.are_of(self.limit)),
         }
     }
 }
@@ -49,32 +49,32 @@ impl Asked<'_> {
 /// All of this is always inlined: each time a decision is copied, the processor waits for its last
 /// byte to reach the cache.
 pub(super) trait Record: Copy {
-    /// The record with this mark.
-    fn find(shard: &mut Shard, mark: u64) -> Option<&mut Self>;
+    /// The record with this fingerprint.
+    fn find(shard: &mut Shard, fingerprint: u64) -> Option<&mut Self>;
     /// What is remembered of it.
-    fn seen(memo: &mut Memo) -> &mut Seen<Self>;
+    fn seen(cached: &mut CachedDenial) -> &mut Seen<Self>;
     /// Checks a state under the limit's own terms; `None` if it takes more.
-    fn check(&mut self, asked: &Asked<'_>, frame: &Frame, now: Time) -> Option<Decision>;
+    fn check(&mut self, asked: &Asked<'_>, layout: &Layout, now: Time) -> Option<Decision>;
 }
 
 impl Record for Word {
     #[inline(always)]
-    fn find(shard: &mut Shard, mark: u64) -> Option<&mut Word> {
-        shard.word(mark)
+    fn find(shard: &mut Shard, fingerprint: u64) -> Option<&mut Word> {
+        shard.word(fingerprint)
     }
 
     #[inline(always)]
-    fn seen(memo: &mut Memo) -> &mut Seen<Word> {
-        &mut memo.word
+    fn seen(cached: &mut CachedDenial) -> &mut Seen<Word> {
+        &mut cached.word
     }
 
     #[inline(always)]
-    fn check(&mut self, asked: &Asked<'_>, frame: &Frame, now: Time) -> Option<Decision> {
+    fn check(&mut self, asked: &Asked<'_>, layout: &Layout, now: Time) -> Option<Decision> {
         let (number, word) = parts_of_word(*self);
-        if !asked.is_under(number, frame) {
+        if !asked.is_under(number, layout) {
             return None;
         }
-        let (decision, word) = asked.limit.check_word(word, frame.origin, asked.cost, now)?;
+        let (decision, word) = asked.limit.check_word(word, layout.origin, asked.cost, now)?;
         *self = with_word(*self, word);
         Some(decision)
     }
@@ -82,19 +82,19 @@ impl Record for Word {
 
 impl Record for Row {
     #[inline(always)]
-    fn find(shard: &mut Shard, mark: u64) -> Option<&mut Row> {
-        shard.row(mark)
+    fn find(shard: &mut Shard, fingerprint: u64) -> Option<&mut Row> {
+        shard.row(fingerprint)
     }
 
     #[inline(always)]
-    fn seen(memo: &mut Memo) -> &mut Seen<Row> {
-        &mut memo.row
+    fn seen(cached: &mut CachedDenial) -> &mut Seen<Row> {
+        &mut cached.row
     }
 
     #[inline(always)]
-    fn check(&mut self, asked: &Asked<'_>, frame: &Frame, now: Time) -> Option<Decision> {
+    fn check(&mut self, asked: &Asked<'_>, layout: &Layout, now: Time) -> Option<Decision> {
         let (number, words) = parts_of_row(*self);
-        if !asked.is_under(number, frame) {
+        if !asked.is_under(number, layout) {
             return None;
         }
         let checked = asked.limit.check_words(Some(words), asked.cost, now)?;
@@ -149,22 +149,25 @@ impl MemoryStore {
         let key = subject.key.as_bytes();
         let salt = self.secret.salt(policy, subject);
         let (hash, seen_at) = recall::<R>(self.number, salt, key);
-        let (lock, mark) = (self.shard(self.place(hash))?, hash.mark_at(0));
-        let (mut held, mut record) =
-            if seen_at == lock.changes() { (None, seen::<R>(key)) } else { hold::<R>(lock, mark)? };
+        let (lock, fingerprint) = (self.shard(self.place(hash))?, hash.fingerprint_at(0));
+        let (mut held, mut record) = if seen_at == lock.changes() {
+            (None, seen::<R>(key))
+        } else {
+            hold::<R>(lock, fingerprint)?
+        };
         // At most twice: what was seen only ever says no, and what may pass is asked under the lock.
         loop {
-            let Some(decision) = record.check(asked, &self.frame, now) else {
+            let Some(decision) = record.check(asked, &self.layout, now) else {
                 held.map(|shard| lock.unlock_unchanged(shard));
                 return None;
             };
             match &mut held {
                 None if decision.allowed => {
-                    (held, record) = hold::<R>(lock, mark)?;
+                    (held, record) = hold::<R>(lock, fingerprint)?;
                     continue;
                 }
                 None => {}
-                Some(shard) if decision.allowed => *R::find(shard, mark)? = record,
+                Some(shard) if decision.allowed => *R::find(shard, fingerprint)? = record,
                 Some(_) => {
                     let changes = lock.unlock_unchanged(held?);
                     remember(key, Seen { record, changes });
@@ -177,9 +180,9 @@ impl MemoryStore {
 
 /// Locks the shard of a record, and reads it. If it is not there, the lock is let go.
 #[inline(always)]
-fn hold<R: Record>(lock: &Lock<Shard>, mark: u64) -> Option<(Option<Guard<'_, Shard>>, R)> {
+fn hold<R: Record>(lock: &Lock<Shard>, fingerprint: u64) -> Option<(Option<Guard<'_, Shard>>, R)> {
     let mut shard = lock.lock();
-    match R::find(&mut shard, mark).copied() {
+    match R::find(&mut shard, fingerprint).copied() {
         Some(record) => Some((Some(shard), record)),
         None => {
             lock.unlock_unchanged(shard);

@@ -18,7 +18,7 @@ pub(crate) struct Hash {
     /// Which shard.
     pub(super) shard: u64,
     /// Where in it, and what it is told from others by.
-    pub(super) mark: u64,
+    pub(super) fingerprint: u64,
 }
 
 /// Which of so many places, a power of two, a number that is as good as random stands for.
@@ -31,10 +31,10 @@ pub(super) fn place_in(places: usize, random: u64) -> usize {
 impl Hash {
     /// What the state of the limit at this position goes by. All of one subject lie side by side.
     #[inline]
-    pub(super) fn mark_at(self, position: usize) -> u64 {
+    pub(super) fn fingerprint_at(self, position: usize) -> u64 {
         let position = (position as u64).rotate_right(8);
-        // Zero marks a free place.
-        (self.mark ^ position).max(1)
+        // Zero fingerprints a free place.
+        (self.fingerprint ^ position).max(1)
     }
 }
 
@@ -65,6 +65,6 @@ impl Salt {
     #[inline]
     pub(super) fn hash(self, key: &[u8]) -> Hash {
         let hash = SipHasher13::new_with_keys(self.0, self.1).hash(key);
-        Hash { shard: hash.h1, mark: hash.h2 }
+        Hash { shard: hash.h1, fingerprint: hash.h2 }
     }
 }

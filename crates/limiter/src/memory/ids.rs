@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::{Decision, Op, Outcome, Remembered, Scope, Time};
+use tollgate_core::{Decision, IdempotencyCache, Op, Outcome, Scope, Time};
 
 use super::hash::{Hash, place_in};
 
@@ -25,7 +25,7 @@ pub(super) struct Ids {
 
 #[derive(Default)]
 struct Part {
-    remembered: Remembered,
+    remembered: IdempotencyCache,
     /// At how many answers to sweep next.
     sweep_at: usize,
 }
@@ -48,7 +48,7 @@ impl Ids {
         if self.is_full() {
             self.sweep_all(now);
         }
-        let place = first.map_or(0, |hash| place_in(PARTS, hash.mark));
+        let place = first.map_or(0, |hash| place_in(PARTS, hash.fingerprint));
         // It is never left half changed, so a panic elsewhere is no reason to stop.
         let part = self.part(place).lock().unwrap_or_else(PoisonError::into_inner);
         Known { ids: self, part }

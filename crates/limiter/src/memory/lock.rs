@@ -12,7 +12,7 @@ use parts::{AtomicU64, Ordering, SpinMutex, SpinMutexGuard};
 /// take turns of several checks than if every check moves the data from one core to the other.
 const FIRST_WAIT: u32 = 32;
 /// How long it waits before it lets another thread have the processor: the holder may need it.
-const LONGEST_WAIT: u32 = 256;
+const MAX_WAIT: u32 = 256;
 
 /// A lock that is held for some nanoseconds at a time, so that waiting is cheaper than sleeping.
 ///
@@ -78,7 +78,7 @@ impl<T> Lock<T> {
             {
                 return guard;
             }
-            if turns < LONGEST_WAIT {
+            if turns < MAX_WAIT {
                 turns = turns.saturating_mul(2);
             } else {
                 yield_now();

@@ -6,7 +6,7 @@ use super::check::Asked;
 use super::terms::TermsList;
 
 /// What all shards of a store read their states by.
-pub(super) struct Frame {
+pub(super) struct Layout {
     pub(super) terms: TermsList,
     /// Where states of one word count from.
     pub(super) origin: Time,
@@ -14,13 +14,13 @@ pub(super) struct Frame {
     pub(super) slack: Span,
 }
 
-/// The record of a state of one word: its mark, and the word with the number of terms above.
+/// The record of a state of one word: its fingerprint, and the word with the number of terms above.
 pub(super) type Word = [u64; 2];
-/// The record of a state of three words: its mark, and the words with the number above the last two.
+/// The record of a state of three words: its fingerprint, and the words with the number above the last two.
 pub(super) type Row = [u64; 4];
 
 /// A state in as few words as it takes.
-pub(super) enum Kept {
+pub(super) enum CompactState {
     Word(u64),
     Row([u64; 3]),
     Whole(State),
@@ -68,8 +68,8 @@ pub(super) fn parts_of_word([_, word]: Word) -> (u32, u64) {
 
 /// The record with another state of one word under the same terms.
 #[inline]
-pub(super) fn with_word([mark, old]: Word, word: u64) -> Word {
-    [mark, keeping(old, WORD_BITS, word)]
+pub(super) fn with_word([fingerprint, old]: Word, word: u64) -> Word {
+    [fingerprint, keeping(old, WORD_BITS, word)]
 }
 
 /// The number of terms in the record of a state of three words, and the words.
@@ -81,11 +81,11 @@ pub(super) fn parts_of_row([_, a, b, c]: Row) -> (u32, [u64; 3]) {
 
 /// The record with another state of three words under the same terms.
 #[inline]
-pub(super) fn with_row([mark, _, b_old, c_old]: Row, [a, b, c]: [u64; 3]) -> Row {
-    [mark, a, keeping(b_old, ROW_BITS, b), keeping(c_old, ROW_BITS, c)]
+pub(super) fn with_row([fingerprint, _, b_old, c_old]: Row, [a, b, c]: [u64; 3]) -> Row {
+    [fingerprint, a, keeping(b_old, ROW_BITS, b), keeping(c_old, ROW_BITS, c)]
 }
 
-impl Frame {
+impl Layout {
     /// What had reset by then is dropped when it is met.
     pub(super) fn horizon(&self, now: Time) -> Time {
         let micros = now.as_micros().saturating_sub(self.slack.as_micros());
@@ -114,7 +114,7 @@ impl Frame {
         &self,
         asked: &Asked<'_>,
         now: Time,
-    ) -> Option<(Decision, Option<Kept>)> {
+    ) -> Option<(Decision, Option<CompactState>)> {
         let Asked { limit, cost, .. } = *asked;
         let number = match asked.number {
             Some(number) => number.get(),
@@ -123,11 +123,15 @@ impl Frame {
         if fits_above_word(number)
             && let Some((decision, word)) = limit.check_word(0, self.origin, cost, now)
         {
-            let kept = decision.allowed.then(|| Kept::Word(beside(number, WORD_BITS, word)));
+            let kept =
+                decision.allowed.then(|| CompactState::Word(beside(number, WORD_BITS, word)));
             return Some((decision, kept));
         }
         let checked = limit.check_words(None, cost, now)?;
-        Some((checked.decision, checked.words.map(|words| Kept::Row(Frame::row(number, words)))))
+        Some((
+            checked.decision,
+            checked.words.map(|words| CompactState::Row(Layout::row(number, words))),
+        ))
     }
 
     fn row(number: u32, [a, b, c]: [u64; 3]) -> [u64; 3] {
@@ -135,13 +139,15 @@ impl Frame {
         [a, half << ROW_BITS | b, beside(number >> HALF_NUMBER, ROW_BITS, c)]
     }
 
-    pub(super) fn fold(&self, state: State) -> Kept {
-        let Some(packed) = state.packed() else { return Kept::Whole(state) };
-        let Some(number) = self.terms.number(&packed.terms()) else { return Kept::Whole(state) };
+    pub(super) fn fold(&self, state: State) -> CompactState {
+        let Some(packed) = state.packed() else { return CompactState::Whole(state) };
+        let Some(number) = self.terms.number(&packed.terms()) else {
+            return CompactState::Whole(state);
+        };
         let short = packed.one_word(self.origin).filter(|_| fits_above_word(number));
         match short {
-            Some(word) => Kept::Word(beside(number, WORD_BITS, word)),
-            None => Kept::Row(Frame::row(number, packed.words())),
+            Some(word) => CompactState::Word(beside(number, WORD_BITS, word)),
+            None => CompactState::Row(Layout::row(number, packed.words())),
         }
     }
 }

@@ -92,7 +92,7 @@ impl Snapshot {
 }
 
 impl MemoryStore {
-    /// Writes all states to a file, from which [`restore`](super::Builder::restore) makes them
+    /// Writes all states to a file, from which [`restore`](super::MemoryStoreBuilder::restore) makes them
     /// again. Answers how many. Other calls go on meanwhile.
     ///
     /// Only the owner can read the file: it holds the secret that keeps strangers from choosing keys
@@ -137,10 +137,10 @@ impl MemoryStore {
         let (mut bytes, mut count) = (Vec::new(), 0_usize);
         for (place, line) in self.shards.iter().enumerate() {
             bytes.clear();
-            for (mark, state) in line.0.lock().states(&self.frame) {
+            for (fingerprint, state) in line.0.lock().states(&self.layout) {
                 if now < state.expires() {
                     bytes.extend_from_slice(&(place as u64).to_le_bytes());
-                    bytes.extend_from_slice(&mark.to_le_bytes());
+                    bytes.extend_from_slice(&fingerprint.to_le_bytes());
                     state.write_to(&mut bytes);
                     count = count.saturating_add(1);
                 }
@@ -155,12 +155,12 @@ impl MemoryStore {
         let now = self.clock.now();
         let mut count = 0_usize;
         for (hash, state) in snapshot.states {
-            let room = now < state.expires() && self.keys.add(1);
+            let room = now < state.expires() && self.budget.add(1);
             if let Some(shard) = self.shard(self.place(hash)).filter(|_| room) {
                 let mut shard = shard.lock();
-                let twice = usize::from(shard.lend(&self.frame, hash.mark).is_some());
-                let dropped = shard.put(&self.frame, hash.mark, state, now);
-                self.keys.remove(dropped.saturating_add(twice));
+                let twice = usize::from(shard.lend(&self.layout, hash.fingerprint).is_some());
+                let dropped = shard.put(&self.layout, hash.fingerprint, state, now);
+                self.budget.remove(dropped.saturating_add(twice));
                 count = count.saturating_add(1).saturating_sub(twice);
             }
         }
@@ -190,9 +190,9 @@ fn records(mut bytes: &[u8]) -> Option<Snapshot> {
     let shards = usize::try_from(word(&mut bytes)?).ok().filter(|n| n.is_power_of_two())?;
     let mut states = Vec::new();
     while !bytes.is_empty() {
-        let hash = Hash { shard: word(&mut bytes)?, mark: word(&mut bytes)? };
-        // Zero marks a free place.
-        if hash.mark == 0 {
+        let hash = Hash { shard: word(&mut bytes)?, fingerprint: word(&mut bytes)? };
+        // Zero fingerprints a free place.
+        if hash.fingerprint == 0 {
             return None;
         }
         states.push((hash, State::read_from(&mut bytes)?));

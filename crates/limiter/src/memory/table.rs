@@ -4,7 +4,7 @@ use super::hash::place_in;
 use super::prefetch::prefetch;
 
 /// At most this many records in every eight places: beyond it, searches become long.
-const MOST_IN_EIGHT: usize = 6;
+const MAX_IN_EIGHT: usize = 6;
 /// The fewest places a table has once it has any.
 const FEWEST: usize = 8;
 
@@ -13,10 +13,10 @@ const FEWEST: usize = 8;
 #[repr(align(64))]
 struct Line<const W: usize, const N: usize>([[u64; W]; N]);
 
-/// Records, each found by its mark, which is its first word. Zero is a free place. How many there are
+/// Records, each found by its fingerprint, which is its first word. Zero is a free place. How many there are
 /// is counted by the owner, who has a better place for it: a shard must fit in one cache line.
 ///
-/// A mark is as good as random, so its low bits are its home: the first place of a line. A record
+/// A fingerprint is as good as random, so its low bits are its home: the first place of a line. A record
 /// lies there or in one of the places that follow without a gap, so that nearly every search ends
 /// in the line where it began, and waits for memory once.
 #[derive(Debug)]
@@ -49,13 +49,13 @@ impl<const W: usize, const N: usize> Table<W, N> {
     }
 
     #[inline]
-    fn home_line(&self, mark: u64) -> usize {
-        place_in(self.lines.len(), mark)
+    fn home_line(&self, fingerprint: u64) -> usize {
+        place_in(self.lines.len(), fingerprint)
     }
 
     #[inline]
-    fn home(&self, mark: u64) -> usize {
-        self.home_line(mark).wrapping_mul(N)
+    fn home(&self, fingerprint: u64) -> usize {
+        self.home_line(fingerprint).wrapping_mul(N)
     }
 
     #[inline]
@@ -65,52 +65,52 @@ impl<const W: usize, const N: usize> Table<W, N> {
 
     /// Has the processor fetch where the record would be.
     #[inline]
-    pub(super) fn prefetch(&self, mark: u64) {
-        if let Some(line) = self.lines.get(self.home_line(mark)) {
+    pub(super) fn prefetch(&self, fingerprint: u64) {
+        if let Some(line) = self.lines.get(self.home_line(fingerprint)) {
             prefetch(line, |line| line.0[0][0]);
         }
     }
 
-    /// The record with this mark. Nearly always it is in its home line.
+    /// The record with this fingerprint. Nearly always it is in its home line.
     #[inline(always)]
-    pub(super) fn find(&mut self, mark: u64) -> Option<&mut [u64; W]> {
-        let home = self.home_line(mark);
+    pub(super) fn find(&mut self, fingerprint: u64) -> Option<&mut [u64; W]> {
+        let home = self.home_line(fingerprint);
         // All of them are looked at: which it is cannot be foreseen, and a wrong guess costs more.
         let mut near = None;
         for (place, record) in self.lines.get(home)?.0.iter().enumerate() {
-            if record[0] == mark {
+            if record[0] == fingerprint {
                 near = Some(place);
             }
         }
         match near {
             Some(place) => self.lines.get_mut(home)?.0.get_mut(place),
-            None => self.find_far(mark),
+            None => self.find_far(fingerprint),
         }
     }
 
-    /// The record with this mark, which is not in its home line.
+    /// The record with this fingerprint, which is not in its home line.
     #[cold]
-    fn find_far(&mut self, mark: u64) -> Option<&mut [u64; W]> {
-        let home = self.lines.get(self.home_line(mark))?;
+    fn find_far(&mut self, fingerprint: u64) -> Option<&mut [u64; W]> {
+        let home = self.lines.get(self.home_line(fingerprint))?;
         if home.0.iter().any(|record| record[0] == 0) {
             return None;
         }
-        let place = self.place_of(mark)?;
+        let place = self.place_of(fingerprint)?;
         self.at_mut(place)
     }
 
-    fn place_of(&self, mark: u64) -> Option<usize> {
-        let mut place = self.home(mark);
+    fn place_of(&self, fingerprint: u64) -> Option<usize> {
+        let mut place = self.home(fingerprint);
         loop {
             match self.at(place)?[0] {
-                found if found == mark => return Some(place),
+                found if found == fingerprint => return Some(place),
                 0 => return None,
                 _ => place = self.after(place),
             }
         }
     }
 
-    /// Adds a record whose mark is not there yet. `keep` says which of the others are still needed,
+    /// Adds a record whose fingerprint is not there yet. `keep` says which of the others are still needed,
     /// should the table have to grow. Answers how many were not.
     pub(super) fn insert(
         &mut self,
@@ -129,7 +129,7 @@ impl<const W: usize, const N: usize> Table<W, N> {
     }
 
     fn is_crowded(&self, used: u32) -> bool {
-        used as usize >= self.places() / 8 * MOST_IN_EIGHT
+        used as usize >= self.places() / 8 * MAX_IN_EIGHT
     }
 
     fn settle(&mut self, record: [u64; W]) {
@@ -155,8 +155,8 @@ impl<const W: usize, const N: usize> Table<W, N> {
         u32::try_from(kept.len()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn remove(&mut self, used: &mut u32, mark: u64) -> Option<[u64; W]> {
-        let place = self.place_of(mark)?;
+    pub(super) fn remove(&mut self, used: &mut u32, fingerprint: u64) -> Option<[u64; W]> {
+        let place = self.place_of(fingerprint)?;
         let record = self.at(place).copied();
         self.vacate(used, place);
         record
@@ -188,18 +188,18 @@ impl<const W: usize, const N: usize> Table<W, N> {
         to.wrapping_sub(from) & self.places().wrapping_sub(1)
     }
 
-    /// Looks at a few places from the home of a mark on, and frees those that are no longer needed.
+    /// Looks at a few places from the home of a fingerprint on, and frees those that are no longer needed.
     /// Answers how many.
     pub(super) fn sweep(
         &mut self,
         used: &mut u32,
-        mark: u64,
+        fingerprint: u64,
         few: usize,
         mut keep: impl FnMut(&[u64; W]) -> bool,
     ) -> usize {
         let before = *used;
         let few = few.min(self.places());
-        let mut place = self.home(mark);
+        let mut place = self.home(fingerprint);
         let mut looked = 0;
         while looked < few {
             let needed = |record: &[u64; W]| record[0] == 0 || keep(record);
@@ -229,7 +229,7 @@ mod tests {
 
     use super::Table;
 
-    /// What happens to a table. Few marks, and few low bits, so that they crowd.
+    /// What happens to a table. Few fingerprints, and few low bits, so that they crowd.
     #[derive(Debug, Clone)]
     enum Step {
         Insert(u64, u64),
@@ -238,48 +238,48 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        let mark = || (1_u64..40, 0_u64..3).prop_map(|(low, high)| high << 32 | low);
+        let fingerprint = || (1_u64..40, 0_u64..3).prop_map(|(low, high)| high << 32 | low);
         prop_oneof![
-            5 => (mark(), 0_u64..100).prop_map(|(mark, value)| Step::Insert(mark, value)),
-            3 => mark().prop_map(Step::Remove),
-            1 => (mark(), 0_usize..200, 0_u64..100)
-                .prop_map(|(mark, few, least)| Step::Sweep(mark, few, least)),
+            5 => (fingerprint(), 0_u64..100).prop_map(|(fingerprint, value)| Step::Insert(fingerprint, value)),
+            3 => fingerprint().prop_map(Step::Remove),
+            1 => (fingerprint(), 0_usize..200, 0_u64..100)
+                .prop_map(|(fingerprint, few, least)| Step::Sweep(fingerprint, few, least)),
         ]
     }
 
     fn hold<const W: usize, const N: usize>(steps: &[Step]) -> Result<(), TestCaseError> {
         let (mut table, mut used, mut model) = (Table::<W, N>::default(), 0, BTreeMap::new());
-        let record = |mark: u64, value: u64| {
+        let record = |fingerprint: u64, value: u64| {
             let mut record = [value; W];
-            record[0] = mark;
+            record[0] = fingerprint;
             record
         };
         for step in steps {
             match step {
-                Step::Insert(mark, value) => {
-                    table.remove(&mut used, *mark);
-                    table.insert(&mut used, record(*mark, *value), |_| true);
-                    model.insert(*mark, *value);
+                Step::Insert(fingerprint, value) => {
+                    table.remove(&mut used, *fingerprint);
+                    table.insert(&mut used, record(*fingerprint, *value), |_| true);
+                    model.insert(*fingerprint, *value);
                 }
-                Step::Remove(mark) => {
-                    let removed = table.remove(&mut used, *mark);
-                    prop_assert_eq!(removed.map(|record| record[W - 1]), model.remove(mark));
+                Step::Remove(fingerprint) => {
+                    let removed = table.remove(&mut used, *fingerprint);
+                    prop_assert_eq!(removed.map(|record| record[W - 1]), model.remove(fingerprint));
                 }
-                Step::Sweep(mark, few, least) => {
+                Step::Sweep(fingerprint, few, least) => {
                     let before = used as usize;
                     let keep = |record: &[u64; W]| record[W - 1] >= *least;
-                    let swept = table.sweep(&mut used, *mark, *few, keep);
-                    model.retain(|mark, _| table.find(*mark).is_some());
+                    let swept = table.sweep(&mut used, *fingerprint, *few, keep);
+                    model.retain(|fingerprint, _| table.find(*fingerprint).is_some());
                     prop_assert_eq!(before - swept, model.len());
                     let all = table.places();
-                    table.sweep(&mut used, *mark, all, keep);
+                    table.sweep(&mut used, *fingerprint, all, keep);
                     model.retain(|_, value| *value >= *least);
                 }
             }
             prop_assert_eq!(used as usize, model.len());
             prop_assert_eq!(table.iter().count(), model.len());
-            for (mark, value) in &model {
-                prop_assert_eq!(table.find(*mark), Some(&mut record(*mark, *value)));
+            for (fingerprint, value) in &model {
+                prop_assert_eq!(table.find(*fingerprint), Some(&mut record(*fingerprint, *value)));
             }
         }
         Ok(())
@@ -298,8 +298,8 @@ mod tests {
         fn what_is_not_needed_goes_when_a_table_grows(values in prop::collection::vec(0_u64..10, 1..300)) {
             let mut table = Table::<2, 4>::default();
             let (mut used, mut dropped) = (0, 0);
-            for (mark, value) in (1..).zip(&values) {
-                dropped += table.insert(&mut used, [mark, *value], |record| record[1] >= 5);
+            for (fingerprint, value) in (1..).zip(&values) {
+                dropped += table.insert(&mut used, [fingerprint, *value], |record| record[1] >= 5);
             }
             prop_assert_eq!(used as usize + dropped, values.len());
             let needed = values.iter().filter(|value| **value >= 5).count();

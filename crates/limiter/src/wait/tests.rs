@@ -94,13 +94,13 @@ fn limiters_of_one_store_share_its_queues() {
     let limiter = limiter();
     let all = limiter.key("a").cost(64).lease().unwrap().lease;
     let raised = Limiter::parse(["concurrency 65 ttl 1h"]).unwrap();
-    let raised = raised.on(limiter.store().clone());
+    let raised = raised.with_store(limiter.store().clone());
     let first = queue(&limiter, 1);
     // There would be room for it, but it came later.
     let mut second: Waiting = Box::pin(raised.key("a").until_ready(LONG));
     assert!(poll(&mut second).is_pending());
     // Another name is another count.
-    let other = limiter.clone().named("other").unwrap();
+    let other = limiter.clone().with_name("other").unwrap();
     assert!(other.key("a").wait(LONG).unwrap().allowed);
 
     drop((first, all));

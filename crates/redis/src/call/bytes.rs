@@ -1,4 +1,4 @@
-//! Numbers of so many bytes, the lowest first, as `struct` of Lua writes them.
+//! RuleParams of so many bytes, the lowest first, as `struct` of Lua writes them.
 
 /// Reads from the front; `None` where there is not enough.
 pub(crate) struct Reader<'a>(&'a [u8]);

@@ -1,6 +1,8 @@
 //! What a script answers, and what it means.
 
-use tollgate_core::{Capacity, Decision, Left, Packed, Span, StoreError, Terms, Time, explain};
+use tollgate_core::{
+    Capacity, Decision, Packed, RemoteState, Span, StoreError, Terms, Time, remote_decision,
+};
 
 use crate::call::bytes::Reader;
 use crate::call::shape::{BODY_BYTES, Few, SUMMARY_BYTES};
@@ -35,7 +37,7 @@ pub(crate) struct Decided {
     /// The cost, and what each limit was measured by, when it was decided. For an answer that was
     /// remembered that is another time, and they may have changed since.
     cost: u64,
-    limits: Few<(usize, Capacity, Left, Time)>,
+    limits: Few<(usize, Capacity, RemoteState, Time)>,
     /// The answer as it came.
     pub(crate) bytes: Vec<u8>,
 }
@@ -91,29 +93,29 @@ impl Reply {
 
 impl Decided {
     /// What these limits say.
-    pub(crate) fn explain(&self, asks: bool) -> Decision {
+    pub(crate) fn decision(&self, asks: bool) -> Decision {
         let limits = self.limits.iter().map(|(_, measure, left, now)| (*measure, *left, *now));
-        explain(self.allowed || !asks, self.cost, limits)
+        remote_decision(self.allowed || !asks, self.cost, limits)
     }
 
     /// What all places together say.
-    pub(crate) fn explain_all(places: Vec<Decided>, asks: bool) -> Decision {
+    pub(crate) fn decision_of_all(places: Vec<Decided>, asks: bool) -> Decision {
         let allowed = places.iter().all(|place| place.allowed);
         let cost = places.first().map_or(0, |place| place.cost);
         let mut limits: Few<_> = places.into_iter().flat_map(|place| place.limits).collect();
         limits.sort_by_key(|(position, ..)| *position);
-        Decided { allowed, remembered: false, cost, limits, bytes: Vec::new() }.explain(asks)
+        Decided { allowed, remembered: false, cost, limits, bytes: Vec::new() }.decision(asks)
     }
 
     /// What all places together say, if some limits were asked again since.
-    pub(crate) fn explain_newest(mut places: Vec<Decided>, newer: Vec<Decided>) -> Decision {
+    pub(crate) fn decision_of_newest(mut places: Vec<Decided>, newer: Vec<Decided>) -> Decision {
         for (position, measure, left, now) in newer.into_iter().flat_map(|place| place.limits) {
             let limits = places.iter_mut().flat_map(|place| place.limits.iter_mut());
             for limit in limits.filter(|limit| limit.0 == position) {
                 *limit = (position, measure, left, now);
             }
         }
-        Decided::explain_all(places, true)
+        Decided::decision_of_all(places, true)
     }
 
     /// What each limit was measured by.
@@ -146,7 +148,7 @@ fn read_new(first: u8, bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
             let states = read_states(bytes)?;
             let limits = asked.measures.iter().map(|(position, measure)| {
                 let left = states.iter().find(|(tag, _)| tag == position);
-                (*position, *measure, left.map_or(Left::Nothing, |(_, left)| *left), now)
+                (*position, *measure, left.map_or(RemoteState::Nothing, |(_, left)| *left), now)
             });
             let limits = limits.collect();
             let (allowed, cost) = (first == ALLOWED, asked.cost);
@@ -157,7 +159,7 @@ fn read_new(first: u8, bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
 }
 
 /// The states that are left, with the positions of their limits.
-fn read_states(bytes: &mut Reader<'_>) -> Option<Few<(usize, Left)>> {
+fn read_states(bytes: &mut Reader<'_>) -> Option<Few<(usize, RemoteState)>> {
     let mut left = Few::new();
     if bytes.byte()? != VERSION {
         return None;
@@ -168,15 +170,15 @@ fn read_states(bytes: &mut Reader<'_>) -> Option<Few<(usize, Left)>> {
     Some(left)
 }
 
-fn read_state(bytes: &mut Reader<'_>, rule: u8) -> Option<Left> {
+fn read_state(bytes: &mut Reader<'_>, rule: u8) -> Option<RemoteState> {
     let size = *BODY_BYTES.get(usize::from(rule))?;
     let mut body = bytes.part(if size == 0 { SUMMARY_BYTES } else { size })?;
     if size == 0 {
         let mut time = || body.number(7).map(Span::from_micros);
         let (used, fits_at, resets) = (time()?, time()?, time()?);
-        return Some(Left::Counted { used: used.as_micros(), fits_at, resets });
+        return Some(RemoteState::Counted { used: used.as_micros(), fits_at, resets });
     }
-    read_packed(&mut body, rule).map(Left::Packed)
+    read_packed(&mut body, rule).map(RemoteState::Packed)
 }
 
 /// The states of a few numbers, as `lua/*.lua` write them.

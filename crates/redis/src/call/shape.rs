@@ -1,13 +1,13 @@
 //! What a script must be made for: the act, and the rules of the limits in their order.
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Numbers, Op};
+use tollgate_core::{Act, Op, RuleParams};
 
 /// As many as most policies have limits, without allocating for them.
 pub(crate) type Few<T> = SmallVec<[T; 2]>;
 
 /// The most limits one operation may have on a far store: a tag has four bits for the position.
-pub const MOST_LIMITS: usize = 16;
+pub const MAX_LIMITS: usize = 16;
 
 /// A rule, and where that makes a difference to the script, how its windows are laid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,17 +73,17 @@ pub(crate) struct Shape {
 }
 
 impl Kind {
-    pub(crate) fn of(numbers: &Numbers) -> Kind {
+    pub(crate) fn of(numbers: &RuleParams) -> Kind {
         match numbers {
-            Numbers::Flow { .. } => Kind::Flow,
-            Numbers::Drip { .. } => Kind::Drip,
-            Numbers::Aligned { .. } => Kind::Aligned,
-            Numbers::Calendar { .. } => Kind::Calendar,
-            Numbers::Request { .. } => Kind::Request,
-            Numbers::Slots { .. } => Kind::Slots,
-            Numbers::Estimate { .. } => Kind::Estimate,
-            Numbers::Fade { .. } => Kind::Fade,
-            Numbers::Held { .. } => Kind::Held,
+            RuleParams::Flow { .. } => Kind::Flow,
+            RuleParams::Drip { .. } => Kind::Drip,
+            RuleParams::Aligned { .. } => Kind::Aligned,
+            RuleParams::Calendar { .. } => Kind::Calendar,
+            RuleParams::Request { .. } => Kind::Request,
+            RuleParams::Slots { .. } => Kind::Slots,
+            RuleParams::Estimate { .. } => Kind::Estimate,
+            RuleParams::Fade { .. } => Kind::Fade,
+            RuleParams::Held { .. } => Kind::Held,
             // One that is not known here yet would have to be refused where a limit is made.
             _ => Kind::Unlimited,
         }
@@ -128,7 +128,7 @@ pub(crate) type Positions = [usize];
 
 /// All of them.
 pub(crate) fn all_positions(op: &Op<'_>) -> &'static Positions {
-    const ALL: [usize; MOST_LIMITS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+    const ALL: [usize; MAX_LIMITS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
     ALL.get(..op.items.len()).unwrap_or(&ALL)
 }
 
@@ -145,7 +145,7 @@ impl Shape {
             });
             Some(Form {
                 position: u8::try_from(*position).unwrap_or(u8::MAX),
-                kind: Kind::of(&item.limit.numbers()),
+                kind: Kind::of(&item.limit.params()),
                 count_denied: item.limit.counts_denied(),
                 group: u8::try_from(group).unwrap_or(u8::MAX),
             })

@@ -7,7 +7,7 @@ use crate::call::reply::OVERDRAWN;
 use crate::call::shape::{Answers, Form, Kind, Shape};
 
 /// How many limits have their names in locals.
-pub(super) const MOST_IN_LOCALS: usize = 8;
+pub(super) const MAX_IN_LOCALS: usize = 8;
 /// How long a state is kept past its reset, in milliseconds.
 pub(super) const SLACK: u64 = 1_000;
 /// With times passed in nothing is dropped sooner, in milliseconds: a slow run changes nothing.
@@ -25,7 +25,7 @@ pub(super) fn assemble(shape: &Shape) -> String {
     text.decide();
     text.finish();
     let script = plain(&text.out);
-    if shape.forms.len() > MOST_IN_LOCALS { in_a_table(&script) } else { script }
+    if shape.forms.len() > MAX_IN_LOCALS { in_a_table(&script) } else { script }
 }
 
 /// What Lua calls the names of a limit: see `lua/state.lua` and `lua/acts.lua`.
@@ -98,7 +98,7 @@ impl Assembly<'_> {
     }
 
     pub(super) fn any_counts_denied(&self) -> bool {
-        self.shape.act.asks() && self.shape.forms.iter().any(|form| form.count_denied)
+        self.shape.act.can_be_denied() && self.shape.forms.iter().any(|form| form.count_denied)
     }
 
     fn begin(&mut self) {
@@ -122,7 +122,7 @@ impl Assembly<'_> {
             self.say("local handle = ''");
         }
         self.say("local ok, changed, overdrawn = true, false, false");
-        if self.shape.forms.len() > MOST_IN_LOCALS {
+        if self.shape.forms.len() > MAX_IN_LOCALS {
             self.say("local X = {}");
         }
         match self.shape.answers {

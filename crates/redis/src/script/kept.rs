@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use tollgate_core::Act;
 
 use super::VERSION;
-use super::assemble::{Assembly, LEAST_WHEN_TIMED, MOST_IN_LOCALS, Place, SLACK};
+use super::assemble::{Assembly, LEAST_WHEN_TIMED, MAX_IN_LOCALS, Place, SLACK};
 use crate::call::reply::ALLOWED;
 use crate::call::shape::{BODY_BYTES, Kind};
 
 impl Assembly<'_> {
     pub(super) fn read(&mut self, group: usize) {
-        let few = self.shape.forms.len() <= MOST_IN_LOCALS;
+        let few = self.shape.forms.len() <= MAX_IN_LOCALS;
         for i in self.of_group(group).iter().map(Place::i).filter(|_| few) {
             self.say(&format!("local o{i}, m{i}, r{i}, b{i}, w{i}, x{i}, y{i}, T{i}, U{i}"));
         }
@@ -92,7 +92,7 @@ impl Assembly<'_> {
             self.say("end");
         }
         // What cannot be denied is tried to see whether it would change anything.
-        let tried = self.shape.dry && !self.shape.act.asks();
+        let tried = self.shape.dry && !self.shape.act.can_be_denied();
         let allowed = if tried { "changed" } else { "ok" };
         self.say(&format!("local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, t) .. out"));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tollgate_core::{Act, MAX_COUNT, MOST_RESERVED, RESERVED, Span};
+use tollgate_core::{Act, MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL, Span};
 
 use super::VERSION;
 use super::assemble::{Assembly, LEAST_WHEN_TIMED, Place, SLACK};
@@ -47,11 +47,11 @@ impl Assembly<'_> {
             "era" if self.shape.timed => write!(out, "{}", 2 * LEAST_WHEN_TIMED),
             "era" => write!(out, "{ERA}"),
             "reserved" if self.shape.marks => write!(out, "{}", MARKED.as_micros()),
-            "reserved" => write!(out, "{}", RESERVED.as_micros()),
-            "longer" => write!(out, "{}", RESERVED.as_micros() - MARKED.as_micros()),
+            "reserved" => write!(out, "{}", RESERVATION_TTL.as_micros()),
+            "longer" => write!(out, "{}", RESERVATION_TTL.as_micros() - MARKED.as_micros()),
             "most_counted" => write!(out, "{MAX_COUNT}"),
             "longest" => write!(out, "{}", Span::MAX.as_micros()),
-            "most_reserved" => write!(out, "{MOST_RESERVED}"),
+            "most_reserved" => write!(out, "{MAX_RESERVATIONS}"),
             "again" => write!(out, "{AGAIN}"),
             "overdrawn" => write!(out, "{OVERDRAWN}"),
             "remembered" => write!(out, "{REMEMBERED}"),

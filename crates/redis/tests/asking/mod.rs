@@ -3,14 +3,14 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use tollgate_core::{Act, Answered, Decision, Id, Item, Key, Name, Op, Policy, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Id, Item, Key, Name, Op, Policy, Store, StoreError};
 use tollgate_redis::RedisStore;
 
 /// Waiting for an answer is not what these tests are about, and the machine may be busy.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn connect(url: &str, prefix: &str) -> RedisStore {
-    RedisStore::builder(url).prefix(prefix).deadline(DEADLINE).connect().await.unwrap()
+    RedisStore::builder(url).prefix(prefix).response_timeout(DEADLINE).connect().await.unwrap()
 }
 
 pub(crate) fn policy(name: &str, lines: &[&str]) -> Policy {
@@ -77,7 +77,7 @@ pub(crate) async fn ask_all(
     let items: Vec<Vec<Item<'_>>> = wishes.iter().map(Wish::items).collect();
     let ops: Vec<Op<'_>> = wishes.iter().zip(&items).map(|(wish, items)| wish.op(items)).collect();
     let mut out = vec![Err(StoreError::unanswered()); ops.len()];
-    if let Answered::Later(later) = store.apply(&ops, None, &mut out) {
+    if let Apply::Pending(later) = store.apply(&ops, None, &mut out) {
         later.await;
     }
     out

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tollgate_core::{Act, Answered, Decision, Item, Key, Limit, Name, Op, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Item, Key, Limit, Name, Op, Store, StoreError};
 use tollgate_redis::RedisStore;
 
 /// Operating-system processes.
@@ -158,7 +158,7 @@ pub(crate) async fn ask(
     let op = Op { policy: &policy, items: &items, act, cost: 1, id: None };
     let ops = vec![op; times];
     let mut out = vec![Err(StoreError::unanswered()); times];
-    if let Answered::Later(later) = store.apply(&ops, None, &mut out) {
+    if let Apply::Pending(later) = store.apply(&ops, None, &mut out) {
         later.await;
     }
     out
@@ -166,7 +166,7 @@ pub(crate) async fn ask(
 
 /// A store that waits long enough on a busy machine.
 pub(crate) async fn connect(url: &str) -> RedisStore {
-    RedisStore::builder(url).deadline(DEADLINE).connect().await.unwrap()
+    RedisStore::builder(url).response_timeout(DEADLINE).connect().await.unwrap()
 }
 
 /// Does jobs until there are no more, if this process is a worker.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use tollgate_core::{Answered, Decision, PlainStore, Store, StoreError, Time};
+use tollgate_core::{Apply, Decision, PlainStore, Store, StoreError, Time};
 use tollgate_redis::{Builder, RedisStore};
 
 use crate::plan::Ask;
@@ -37,7 +37,7 @@ impl Client {
 
     /// A store that has not looked for its server yet.
     pub(crate) fn make(builder: Builder) -> Client {
-        Client { runtime: Runtime::new().unwrap(), store: builder.make().unwrap() }
+        Client { runtime: Runtime::new().unwrap(), store: builder.build().unwrap() }
     }
 
     /// By the store's own clock.
@@ -89,7 +89,7 @@ pub(crate) async fn answers_if_any(
     let items: Vec<_> = asks.iter().map(Ask::items).collect();
     let ops: Vec<_> = asks.iter().zip(&items).map(|(ask, items)| ask.op(items)).collect();
     let mut out = vec![Err(StoreError::unanswered()); ops.len()];
-    if let Answered::Later(later) = store.apply(&ops, at, &mut out) {
+    if let Apply::Pending(later) = store.apply(&ops, at, &mut out) {
         later.await;
     }
     out
@@ -97,7 +97,7 @@ pub(crate) async fn answers_if_any(
 
 /// What the plain store in memory answers.
 pub(crate) fn plainly(store: &PlainStore, asks: &[Ask<'_>], at: Time) -> Vec<Answer> {
-    let answer = |ask: &Ask<'_>| store.answer(&ask.op(&ask.items()), at);
+    let answer = |ask: &Ask<'_>| store.apply_one(&ask.op(&ask.items()), at);
     asks.iter().map(answer).collect()
 }
 

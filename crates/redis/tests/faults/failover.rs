@@ -61,7 +61,8 @@ fn admitted_meanwhile(client: &Client, plan: &Plan, happens: impl FnOnce()) -> u
 #[test]
 fn sentinels_name_another_primary() {
     let Some(sentinels) = Sentinels::start() else { return };
-    let builder = RedisStore::builder(&sentinels.url()).deadline(Duration::from_millis(500));
+    let builder =
+        RedisStore::builder(&sentinels.url()).response_timeout(Duration::from_millis(500));
     let (client, plan) = (Client::try_connect(builder).unwrap(), plan());
     for _ in 0..3 {
         client.ask(plan.check()).unwrap();
@@ -128,7 +129,7 @@ fn primary_of(cluster: &Cluster, client: &Client, plan: &Plan) -> usize {
 #[test]
 fn replicas_of_a_cluster_take_over() {
     let Some(cluster) = Cluster::start() else { return };
-    let builder = RedisStore::builder(&cluster.url()).deadline(Duration::from_millis(500));
+    let builder = RedisStore::builder(&cluster.url()).response_timeout(Duration::from_millis(500));
     let (client, plan) = (Client::try_connect(builder).unwrap(), plan());
     let primary = primary_of(&cluster, &client, &plan);
     let primary = taken_over_in_order(&cluster, &client, &plan, primary);
@@ -185,7 +186,7 @@ fn a_node_that_is_paused() {
         // Nobody is to take over from it.
         node.cli(&["config", "set", "cluster-node-timeout", "60000"]);
     }
-    let builder = RedisStore::builder(&cluster.url()).deadline(Duration::from_millis(200));
+    let builder = RedisStore::builder(&cluster.url()).response_timeout(Duration::from_millis(200));
     let client = Client::try_connect(builder).unwrap();
     let plans = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let plans = plans.map(|key| Plan::one("gcra 1/day burst 1000", key));
@@ -207,7 +208,7 @@ fn a_node_that_is_paused() {
         }
     }
     // One that knows nothing yet finds its way past the node.
-    let stranger = RedisStore::builder(&cluster.url()).deadline(Duration::from_millis(200));
+    let stranger = RedisStore::builder(&cluster.url()).response_timeout(Duration::from_millis(200));
     let other = plans.iter().zip(placed).find(|(_, node)| *node != paused).unwrap().0;
     Client::try_connect(stranger).unwrap().ask(other.check()).unwrap();
     drop(pause);

@@ -38,7 +38,7 @@ const COST: u64 = 2;
 fn with_two_nodes(test: impl FnOnce(&Cluster, &Client, &Plan, usize)) {
     let cluster = cluster();
     let Some(cluster) = &*cluster else { return };
-    let builder = RedisStore::builder(&cluster.url()).deadline(Duration::from_millis(300));
+    let builder = RedisStore::builder(&cluster.url()).response_timeout(Duration::from_millis(300));
     let client = Client::try_connect(builder).unwrap();
     let (plan, second) = on_two_nodes(cluster, &client, &TWO);
     // With all connections made, and all scripts known.

@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
-mod apart;
 mod client;
 mod clocks;
+mod cross_slot;
 mod failover;
 mod foreign;
 mod gone;

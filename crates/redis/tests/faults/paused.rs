@@ -31,7 +31,7 @@ fn ends_in_time(client: &Client, plan: &Plan) {
 fn calls_end_and_heal() {
     for start in [Server::redis, Server::valkey] {
         let Some(server) = start() else { continue };
-        let builder = RedisStore::builder(&server.url()).deadline(DEADLINE);
+        let builder = RedisStore::builder(&server.url()).response_timeout(DEADLINE);
         let (client, plan) = (Client::try_connect(builder).unwrap(), plan());
         assert_eq!(client.left(plan.check()), 999);
         server.pause();
@@ -57,7 +57,7 @@ fn connecting_ends() {
     let Some(server) = Server::redis() else { return };
     server.pause();
     let start = Instant::now();
-    let builder = RedisStore::builder(&server.url()).deadline(DEADLINE);
+    let builder = RedisStore::builder(&server.url()).response_timeout(DEADLINE);
     let error = Client::try_connect(builder).map(|_| ()).unwrap_err();
     assert!(error.contains("timed out"), "{error}");
     assert!(start.elapsed() < BOUND, "{:?}", start.elapsed());
@@ -67,7 +67,7 @@ fn connecting_ends() {
 #[test]
 fn an_id_makes_it_safe_to_ask_again() {
     let Some(server) = Server::redis() else { return };
-    let builder = RedisStore::builder(&server.url()).deadline(DEADLINE);
+    let builder = RedisStore::builder(&server.url()).response_timeout(DEADLINE);
     let (client, plan) = (Client::try_connect(builder).unwrap(), plan());
     assert_eq!(client.left(plan.peek()), 1000);
     server.pause();

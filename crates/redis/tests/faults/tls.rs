@@ -89,7 +89,7 @@ fn a_primary_behind_a_sentinel() {
 #[test]
 fn what_is_no_certificate() {
     let made =
-        RedisStore::builder("rediss://127.0.0.1:1").root_certificate("no certificate").make();
+        RedisStore::builder("rediss://127.0.0.1:1").root_certificate("no certificate").build();
     let error = made.unwrap_err().to_string();
     assert!(error.contains("certificate cannot be used"), "{error}");
 }

@@ -1,57 +1,57 @@
-//! `[server.http_bounds]` and `[server.resp_bounds]`: a word for each field.
+//! `[server.http_limits]` and `[server.resp_limits]`: a word for each field.
 
 use std::time::Duration;
 
-use super::findings::Findings;
+use super::diagnostics::Diagnostics;
 use super::length;
 use super::read::Table;
-use crate::bounds::{HttpBounds, MOST_HEADERS, RespBounds};
+use crate::limits::{HttpLimits, MAX_HEADERS, RespLimits};
 
 /// The greatest number of words, requests or checks that are held at once for one connection.
-const MOST_AT_ONCE: usize = 1_000_000;
+const MAX_AT_ONCE: usize = 1_000_000;
 /// The greatest number of bytes that are held for one connection.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// More connections than one machine has file descriptors for, as a rule.
-const MOST_CONNECTIONS: usize = 1_000_000;
+const MAX_CONNECTIONS: usize = 1_000_000;
 /// Each of them has a state of its own, whether or not it is used.
-const MOST_STREAMS: usize = 10_000;
+const MAX_STREAMS: usize = 10_000;
 /// Whoever is waited for longer than this has gone.
-const LONGEST_PATIENCE: &str = "1h";
+const MAX_TIMEOUT: &str = "1h";
 /// Beyond this, connections that nobody uses are likelier than those that somebody returns to.
-const LONGEST_IDLE: &str = "24h";
+const MAX_IDLE: &str = "24h";
 
-pub(super) fn http(found: &mut Findings<'_>, table: Table<'_>, bounds: &mut HttpBounds) {
+pub(super) fn http(found: &mut Diagnostics<'_>, table: Table<'_>, bounds: &mut HttpLimits) {
     let mut fields = Fields { found, table };
-    fields.count("headers", &mut bounds.headers, MOST_HEADERS);
-    fields.count("head_bytes", &mut bounds.head_bytes, MOST_BYTES);
-    fields.count("body_bytes", &mut bounds.body_bytes, MOST_BYTES);
-    fields.count("batch", &mut bounds.batch, MOST_AT_ONCE);
-    fields.count("pipeline", &mut bounds.pipeline, MOST_AT_ONCE);
-    fields.count("unread_bytes", &mut bounds.unread_bytes, MOST_BYTES);
-    fields.count("streams", &mut bounds.streams, MOST_STREAMS);
-    fields.length("patience", &mut bounds.patience, LONGEST_PATIENCE);
-    fields.length("idle", &mut bounds.idle, LONGEST_IDLE);
-    fields.count("connections", &mut bounds.connections, MOST_CONNECTIONS);
-    fields.count("peer_connections", &mut bounds.peer_connections, MOST_CONNECTIONS);
+    fields.count("headers", &mut bounds.headers, MAX_HEADERS);
+    fields.count("head_bytes", &mut bounds.head_bytes, MAX_BYTES);
+    fields.count("body_bytes", &mut bounds.body_bytes, MAX_BYTES);
+    fields.count("batch", &mut bounds.batch, MAX_AT_ONCE);
+    fields.count("pipeline", &mut bounds.pipeline, MAX_AT_ONCE);
+    fields.count("max_pending_bytes", &mut bounds.max_pending_bytes, MAX_BYTES);
+    fields.count("streams", &mut bounds.streams, MAX_STREAMS);
+    fields.length("timeout", &mut bounds.timeout, MAX_TIMEOUT);
+    fields.length("idle", &mut bounds.idle, MAX_IDLE);
+    fields.count("connections", &mut bounds.connections, MAX_CONNECTIONS);
+    fields.count("peer_connections", &mut bounds.peer_connections, MAX_CONNECTIONS);
     fields.table.finish(fields.found);
 }
 
-pub(super) fn resp(found: &mut Findings<'_>, table: Table<'_>, bounds: &mut RespBounds) {
+pub(super) fn resp(found: &mut Diagnostics<'_>, table: Table<'_>, bounds: &mut RespLimits) {
     let mut fields = Fields { found, table };
-    fields.count("words", &mut bounds.words, MOST_AT_ONCE);
-    fields.count("word_bytes", &mut bounds.word_bytes, MOST_BYTES);
-    fields.count("command_bytes", &mut bounds.command_bytes, MOST_BYTES);
-    fields.count("transaction_bytes", &mut bounds.transaction_bytes, MOST_BYTES);
-    fields.count("pipeline", &mut bounds.pipeline, MOST_AT_ONCE);
-    fields.count("unread_bytes", &mut bounds.unread_bytes, MOST_BYTES);
-    fields.length("patience", &mut bounds.patience, LONGEST_PATIENCE);
-    fields.count("connections", &mut bounds.connections, MOST_CONNECTIONS);
-    fields.count("peer_connections", &mut bounds.peer_connections, MOST_CONNECTIONS);
+    fields.count("args", &mut bounds.args, MAX_AT_ONCE);
+    fields.count("arg_bytes", &mut bounds.arg_bytes, MAX_BYTES);
+    fields.count("command_bytes", &mut bounds.command_bytes, MAX_BYTES);
+    fields.count("transaction_bytes", &mut bounds.transaction_bytes, MAX_BYTES);
+    fields.count("pipeline", &mut bounds.pipeline, MAX_AT_ONCE);
+    fields.count("max_pending_bytes", &mut bounds.max_pending_bytes, MAX_BYTES);
+    fields.length("timeout", &mut bounds.timeout, MAX_TIMEOUT);
+    fields.count("connections", &mut bounds.connections, MAX_CONNECTIONS);
+    fields.count("peer_connections", &mut bounds.peer_connections, MAX_CONNECTIONS);
     fields.table.finish(fields.found);
 }
 
 struct Fields<'f, 't, 'a> {
-    found: &'f mut Findings<'t>,
+    found: &'f mut Diagnostics<'t>,
     table: Table<'a>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::findings::Findings;
+use super::diagnostics::Diagnostics;
 use super::read::Value;
 
 /// Every unit, in milliseconds.
@@ -10,7 +10,11 @@ const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("min", 60_000), ("m", 60_000), ("h", 3_600_000)];
 
 /// A length of time, from a millisecond to what is said.
-pub(super) fn read(found: &mut Findings<'_>, value: &Value<'_>, longest: &str) -> Option<Duration> {
+pub(super) fn read(
+    found: &mut Diagnostics<'_>,
+    value: &Value<'_>,
+    longest: &str,
+) -> Option<Duration> {
     let most = parse(longest).unwrap_or_default();
     let expected =
         format!("a length of time in ms, s, min or h, such as \"5s\", from 1ms to {longest}");

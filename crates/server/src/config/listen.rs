@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// assert_eq!("off".parse(), Ok(Listen::Off));
 /// let at: Listen = "[::1]:8080".parse()?;
 /// assert_eq!(at.to_string(), "[::1]:8080");
-/// # Ok::<(), tollgate_server::NotListen>(())
+/// # Ok::<(), tollgate_server::ParseListenError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listen {
@@ -34,12 +34,12 @@ impl Listen {
 }
 
 impl FromStr for Listen {
-    type Err = NotListen;
+    type Err = ParseListenError;
 
-    fn from_str(text: &str) -> Result<Listen, NotListen> {
+    fn from_str(text: &str) -> Result<Listen, ParseListenError> {
         match text {
             "off" => Ok(Listen::Off),
-            _ => text.parse().map(Listen::At).map_err(|_| NotListen(())),
+            _ => text.parse().map(Listen::At).map_err(|_| ParseListenError(())),
         }
     }
 }
@@ -55,15 +55,15 @@ impl fmt::Display for Listen {
 
 /// Some text says neither where to listen nor that it is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotListen(());
+pub struct ParseListenError(());
 
 /// What can be said.
 pub(super) const EXPECTED: &str = "an address with a port, such as 127.0.0.1:8080, or off";
 
-impl fmt::Display for NotListen {
+impl fmt::Display for ParseListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected {EXPECTED}")
     }
 }
 
-impl std::error::Error for NotListen {}
+impl std::error::Error for ParseListenError {}

@@ -2,11 +2,11 @@
 
 use tollgate_core::{Key, Name};
 
-use super::findings::Findings;
+use super::diagnostics::Diagnostics;
 use super::network;
 use super::read::Value;
 
-pub(super) fn read(found: &mut Findings<'_>, value: &Value<'_>) {
+pub(super) fn read(found: &mut Diagnostics<'_>, value: &Value<'_>) {
     let Some(mut table) = value.table(found) else { return };
     let mut is_empty = true;
     for word in ["allow", "deny"] {

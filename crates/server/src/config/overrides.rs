@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use tollgate_core::{Decimal, Key, Limit, Name};
 use toml::de::DeValue;
 
-use super::findings::{Findings, repeated, repeated_bare};
+use super::diagnostics::{Diagnostics, repeated, repeated_bare};
 use super::read::{Table, Value, listed};
-use crate::engine::kinds::Kinds;
+use crate::engine::required_keys::RequiredKeys;
 
 /// One who is held to more or less.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Override {
     pub factor: Decimal,
 }
 
-impl Kinds {
+impl RequiredKeys {
     /// The subject and the key of some text.
     fn whose<'k>(&self, text: &'k str) -> Result<(Option<Name>, Key<'k>), String> {
         let part = text.split_once('=');
@@ -43,25 +43,25 @@ impl Kinds {
         if self.named.is_empty() {
             return format!("key is {text}, but the policy counts nobody by a key");
         }
-        let kinds: Vec<String> = self.named.iter().map(|kind| format!("{kind}=…")).collect();
-        let expected = listed(kinds.iter().map(String::as_str));
+        let required: Vec<String> = self.named.iter().map(|kind| format!("{kind}=…")).collect();
+        let expected = listed(required.iter().map(String::as_str));
         format!("key is {text}, which the policy does not count; expected {expected}")
     }
 }
 
 /// All overrides of a policy. Where its own limits are not known, only their shape can be read.
 pub(super) fn read(
-    found: &mut Findings<'_>,
+    found: &mut Diagnostics<'_>,
     value: &Value<'_>,
     limits: &[Limit],
-    kinds: Option<&Kinds>,
+    required: Option<&RequiredKeys>,
 ) -> Vec<Override> {
     let expected = "a list such as [{ key = \"user=42\", factor = 0.1 }]";
     let items = value.list(found, expected).unwrap_or_default();
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for item in &items {
-        let Some(one) = item.table(found).and_then(|table| read_one(found, table, kinds)) else {
+        let Some(one) = item.table(found).and_then(|table| read_one(found, table, required)) else {
             continue;
         };
         one.check(found, item, limits);
@@ -74,9 +74,9 @@ pub(super) fn read(
 }
 
 fn read_one(
-    found: &mut Findings<'_>,
+    found: &mut Diagnostics<'_>,
     mut table: Table<'_>,
-    kinds: Option<&Kinds>,
+    required: Option<&RequiredKeys>,
 ) -> Option<Override> {
     let key = table.need(found, "key");
     let text =
@@ -85,7 +85,7 @@ fn read_one(
     let at = key.map_or(table.at(), |key| key.at());
     let path = table.path().to_owned();
     table.finish(found);
-    match kinds?.whose(text?) {
+    match required?.whose(text?) {
         Ok((subject, key)) => {
             Some(Override { subject, key: key.as_bytes().into(), factor: factor? })
         }
@@ -98,7 +98,7 @@ fn read_one(
 
 impl Override {
     /// Every limit that counts this one must be possible with the factor.
-    fn check(&self, found: &mut Findings<'_>, item: &Value<'_>, limits: &[Limit]) {
+    fn check(&self, found: &mut Diagnostics<'_>, item: &Value<'_>, limits: &[Limit]) {
         let own = limits.iter().filter(|limit| limit.per() == self.subject.as_ref());
         if let Some(error) = own.filter_map(|limit| limit.scaled(self.factor).err()).next() {
             found.mistake(item.at(), error.to_string());
@@ -107,7 +107,7 @@ impl Override {
 }
 
 /// A decimal as it is written: what passes through a float may be another number.
-fn decimal(found: &mut Findings<'_>, value: &Value<'_>) -> Option<Decimal> {
+fn decimal(found: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<Decimal> {
     let expected = "digits with at most 9 of them after a point, such as 0.5";
     let parsed = match value.raw() {
         DeValue::String(text) => return value.parsed(found, expected, |_| text.parse().ok()),

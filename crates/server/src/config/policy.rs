@@ -4,16 +4,16 @@ use tollgate::Enforce;
 use tollgate_core::{Limit, MAX_NAME_BYTES, Name, Policy};
 use tollgate_http::Dialect;
 
-use super::findings::{Findings, repeated};
+use super::diagnostics::{Diagnostics, repeated};
 use super::lines;
 use super::overrides::{self, Override};
 use super::read::{Table, Value};
-use crate::engine::kinds::Kinds;
-use crate::engine::regime::CANDIDATE;
+use crate::engine::active_policy::CANDIDATE;
+use crate::engine::required_keys::RequiredKeys;
 use crate::resp;
 
 /// The most policies of a file.
-const MOST_POLICIES: usize = 10_000;
+const MAX_POLICIES: usize = 10_000;
 
 /// Where counts are shared, and whether that is acted on.
 const DISTRIBUTION: [(&str, bool); 3] =
@@ -53,35 +53,41 @@ impl PolicyConfig {
 
     /// Reads one of them; `None` if it is no policy at all.
     pub(super) fn read(
-        found: &mut Findings<'_>,
+        found: &mut Diagnostics<'_>,
         name: &str,
         value: &Value<'_>,
-        is_far: bool,
+        is_remote: bool,
     ) -> Option<PolicyConfig> {
         let name = named_well(found, name, value);
         let mut table = value.table(found)?;
-        let limits = limits(found, &mut table, is_far);
+        let limits = limits(found, &mut table, is_remote);
         let known = limits.clone().unwrap_or_default();
         let mut config = PolicyConfig::new(Policy::new(name.clone().unwrap_or_default(), known));
-        let kinds = limits.as_deref().map(Kinds::of);
+        let required = limits.as_deref().map(RequiredKeys::of);
         if let Some(value) = table.take("candidate") {
-            config.candidate = lines::read(found, &value, is_far).unwrap_or_default();
-            config.check_candidate(found, &value, kinds.as_ref());
+            config.candidate = lines::read(found, &value, is_remote).unwrap_or_default();
+            config.check_candidate(found, &value, required.as_ref());
         }
         if let Some(value) = table.take("overrides") {
             let limits = config.policy.limits();
-            config.overrides = overrides::read(found, &value, limits, kinds.as_ref());
+            config.overrides = overrides::read(found, &value, limits, required.as_ref());
         }
         config.how(found, &mut table);
         table.finish(found);
         name.and(limits).map(|_| config)
     }
 
-    /// Whoever asks sends what the policy counts, and that must be enough for both.
-    fn check_candidate(&self, found: &mut Findings<'_>, value: &Value<'_>, kinds: Option<&Kinds>) {
-        let uncounted =
-            |kinds: &Kinds| self.candidate.iter().find_map(|limit| kinds.cannot_count(limit));
-        if let Some(who) = kinds.and_then(uncounted) {
+    /// Whoever operations sends what the policy counts, and that must be enough for both.
+    fn check_candidate(
+        &self,
+        found: &mut Diagnostics<'_>,
+        value: &Value<'_>,
+        required: Option<&RequiredKeys>,
+    ) {
+        let uncounted = |required: &RequiredKeys| {
+            self.candidate.iter().find_map(|limit| required.cannot_count(limit))
+        };
+        if let Some(who) = required.and_then(uncounted) {
             let path = value.path();
             let what = format!("{path} counts {who}; expected only whom the limits count as well");
             found.mistake(value.at(), what);
@@ -97,7 +103,7 @@ impl PolicyConfig {
     }
 
     /// How it is enforced, told and shared.
-    fn how(&mut self, found: &mut Findings<'_>, table: &mut Table<'_>) {
+    fn how(&mut self, found: &mut Diagnostics<'_>, table: &mut Table<'_>) {
         if let Some(value) = table.take("enforce") {
             self.enforce = enforce(found, &value).unwrap_or_default();
         }
@@ -123,20 +129,20 @@ impl From<Policy> for PolicyConfig {
 
 /// The policies of a file, by their names. `None` if there are too many.
 pub(super) fn named<'a>(
-    found: &mut Findings<'_>,
+    found: &mut Diagnostics<'_>,
     value: &Value<'a>,
 ) -> Option<Vec<(&'a str, Value<'a>)>> {
     let policies = value.table(found)?.all();
-    if policies.len() > MOST_POLICIES {
+    if policies.len() > MAX_POLICIES {
         let is = format!("a table of {} policies", policies.len());
-        value.wrong(found, &is, &format!("at most {MOST_POLICIES}"));
+        value.wrong(found, &is, &format!("at most {MAX_POLICIES}"));
         return None;
     }
     Some(policies)
 }
 
 /// A name that a policy may have.
-fn named_well(found: &mut Findings<'_>, text: &str, value: &Value<'_>) -> Option<Name> {
+fn named_well(found: &mut Diagnostics<'_>, text: &str, value: &Value<'_>) -> Option<Name> {
     let at = value.at();
     let taken_by = if text == resp::NAME {
         Some("the limits of the command CL.THROTTLE count under that name")
@@ -153,14 +159,18 @@ fn named_well(found: &mut Findings<'_>, text: &str, value: &Value<'_>) -> Option
 }
 
 /// The limits, if there is no mistake in them.
-fn limits(found: &mut Findings<'_>, table: &mut Table<'_>, is_far: bool) -> Option<Vec<Limit>> {
+fn limits(
+    found: &mut Diagnostics<'_>,
+    table: &mut Table<'_>,
+    is_remote: bool,
+) -> Option<Vec<Limit>> {
     let value = table.take("limits");
     let Some(value) = value else {
         let what = format!("{} has no limits; expected limits = [\"…\"]", table.path());
         found.missing(table.at(), what);
         return None;
     };
-    let limits = lines::read(found, &value, is_far)?;
+    let limits = lines::read(found, &value, is_remote)?;
     if limits.is_empty() {
         found.mistake(value.at(), format!("{} is empty, so that all would pass", value.path()));
         return None;
@@ -168,16 +178,16 @@ fn limits(found: &mut Findings<'_>, table: &mut Table<'_>, is_far: bool) -> Opti
     Some(limits)
 }
 
-fn enforce(found: &mut Findings<'_>, value: &Value<'_>) -> Option<Enforce> {
+fn enforce(found: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<Enforce> {
     /// What is longer than any of it.
-    const MOST_BYTES: usize = 64;
+    const MAX_BYTES: usize = 64;
     let expected = "on, shadow, silent, off or a share such as \"25%\"";
     let text = value.text(found, expected)?;
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         value.wrong(found, &repeated(text), expected);
         return None;
     }
     text.parse()
-        .map_err(|error: tollgate::NotEnforce| found.mistake(value.at(), error.to_string()))
+        .map_err(|error: tollgate::ParseEnforceError| found.mistake(value.at(), error.to_string()))
         .ok()
 }

@@ -6,7 +6,7 @@ use tollgate_core::did_you_mean;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::findings::{Findings, repeated, repeated_bare};
+use super::diagnostics::{Diagnostics, repeated, repeated_bare};
 
 type Entry<'a> = (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>);
 
@@ -48,7 +48,7 @@ impl<'a> Table<'a> {
     /// The same, for a word that must be there.
     pub(super) fn need(
         &mut self,
-        found: &mut Findings<'_>,
+        found: &mut Diagnostics<'_>,
         word: &'static str,
     ) -> Option<Value<'a>> {
         let value = self.take(word);
@@ -85,7 +85,7 @@ impl<'a> Table<'a> {
     }
 
     /// Nothing may be left that nobody asked for.
-    pub(super) fn finish(self, found: &mut Findings<'_>) {
+    pub(super) fn finish(self, found: &mut Diagnostics<'_>) {
         for (key, _) in self.sorted() {
             let word = key.get_ref().as_ref();
             if !self.known.contains(&word) {
@@ -148,18 +148,18 @@ impl<'a> Value<'a> {
     }
 
     /// Notes that it is not what it should be.
-    pub(super) fn wrong(&self, found: &mut Findings<'_>, is: &str, expected: &str) {
+    pub(super) fn wrong(&self, found: &mut Diagnostics<'_>, is: &str, expected: &str) {
         let of = if self.item { "an item of " } else { "" };
         found.mistake_if(self.at, || format!("{of}{} is {is}; expected {expected}", self.path));
     }
 
-    fn wrong_type<T>(&self, found: &mut Findings<'_>, expected: &str) -> Option<T> {
+    fn wrong_type<T>(&self, found: &mut Diagnostics<'_>, expected: &str) -> Option<T> {
         self.wrong(found, kind(self.raw()), expected);
         None
     }
 
     /// A string, which should be what is said.
-    pub(super) fn text(&self, found: &mut Findings<'_>, expected: &str) -> Option<&'a str> {
+    pub(super) fn text(&self, found: &mut Diagnostics<'_>, expected: &str) -> Option<&'a str> {
         match self.raw() {
             DeValue::String(text) => Some(text.as_ref()),
             _ => self.wrong_type(found, expected),
@@ -167,7 +167,7 @@ impl<'a> Value<'a> {
     }
 
     /// A string with something in it.
-    pub(super) fn some_text(&self, found: &mut Findings<'_>, expected: &str) -> Option<&'a str> {
+    pub(super) fn some_text(&self, found: &mut Diagnostics<'_>, expected: &str) -> Option<&'a str> {
         let text = self.text(found, expected)?;
         if text.is_empty() {
             self.wrong(found, "empty", expected);
@@ -178,7 +178,7 @@ impl<'a> Value<'a> {
     /// A string that stands for something.
     pub(super) fn parsed<T>(
         &self,
-        found: &mut Findings<'_>,
+        found: &mut Diagnostics<'_>,
         expected: &str,
         parse: impl FnOnce(&'a str) -> Option<T>,
     ) -> Option<T> {
@@ -193,7 +193,7 @@ impl<'a> Value<'a> {
     /// One of a few words.
     pub(super) fn word<T: Copy>(
         &self,
-        found: &mut Findings<'_>,
+        found: &mut Diagnostics<'_>,
         words: &[(&'static str, T)],
     ) -> Option<T> {
         let names = || words.iter().map(|(name, _)| *name);
@@ -210,7 +210,7 @@ impl<'a> Value<'a> {
     /// A whole number within a range.
     pub(super) fn whole(
         &self,
-        found: &mut Findings<'_>,
+        found: &mut Diagnostics<'_>,
         range: RangeInclusive<u64>,
     ) -> Option<u64> {
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
@@ -227,7 +227,11 @@ impl<'a> Value<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn list(&self, found: &mut Findings<'_>, expected: &str) -> Option<Vec<Value<'a>>> {
+    pub(super) fn list(
+        &self,
+        found: &mut Diagnostics<'_>,
+        expected: &str,
+    ) -> Option<Vec<Value<'a>>> {
         let DeValue::Array(items) = self.raw() else {
             return self.wrong_type(found, expected);
         };
@@ -239,7 +243,7 @@ impl<'a> Value<'a> {
     }
 
     /// A table.
-    pub(super) fn table(&self, found: &mut Findings<'_>) -> Option<Table<'a>> {
+    pub(super) fn table(&self, found: &mut Diagnostics<'_>) -> Option<Table<'a>> {
         let DeValue::Table(entries) = self.raw() else {
             return self.wrong_type(found, "a table");
         };

@@ -4,14 +4,18 @@ use std::collections::BTreeSet;
 
 use tollgate_core::{MAX_COST, Name, did_you_mean};
 
-use super::findings::{Findings, repeated};
+use super::diagnostics::{Diagnostics, repeated};
 use super::read::{Table, Value};
 
 /// How many policies a mistake names at most.
 const NAMED: usize = 20;
 
 /// Reads all rules. `None` stands for policies that are not known.
-pub(super) fn read(found: &mut Findings<'_>, value: &Value<'_>, policies: Option<&BTreeSet<&str>>) {
+pub(super) fn read(
+    found: &mut Diagnostics<'_>,
+    value: &Value<'_>,
+    policies: Option<&BTreeSet<&str>>,
+) {
     let rules = value.list(found, "a list of tables, each under [[rule]]").unwrap_or_default();
     for rule in &rules {
         if let Some(table) = rule.table(found) {
@@ -23,7 +27,7 @@ pub(super) fn read(found: &mut Findings<'_>, value: &Value<'_>, policies: Option
     }
 }
 
-fn read_one(found: &mut Findings<'_>, mut rule: Table<'_>, policies: Option<&BTreeSet<&str>>) {
+fn read_one(found: &mut Diagnostics<'_>, mut rule: Table<'_>, policies: Option<&BTreeSet<&str>>) {
     if let Some(table) = rule.take("when").and_then(|when| when.table(found)) {
         when(found, table);
     }
@@ -40,7 +44,7 @@ fn read_one(found: &mut Findings<'_>, mut rule: Table<'_>, policies: Option<&BTr
 }
 
 /// Which requests it is about.
-fn when(found: &mut Findings<'_>, mut table: Table<'_>) {
+fn when(found: &mut Diagnostics<'_>, mut table: Table<'_>) {
     if let Some(value) = table.take("method") {
         let methods = value.list(found, "a list of methods, such as [\"POST\"]");
         for method in methods.unwrap_or_default() {
@@ -55,7 +59,7 @@ fn when(found: &mut Findings<'_>, mut table: Table<'_>) {
     table.finish(found);
 }
 
-fn policy(found: &mut Findings<'_>, value: &Value<'_>, policies: Option<&BTreeSet<&str>>) {
+fn policy(found: &mut Diagnostics<'_>, value: &Value<'_>, policies: Option<&BTreeSet<&str>>) {
     let Some(name) = value.text(found, "the name of a policy of this file") else { return };
     let Some(policies) = policies.filter(|policies| !policies.contains(name)) else { return };
     found.mistake_if(value.at(), || {
@@ -75,7 +79,7 @@ fn one_of(policies: &BTreeSet<&str>) -> String {
 }
 
 /// Where the key of each subject is found in a request.
-fn keys(found: &mut Findings<'_>, table: &Table<'_>) {
+fn keys(found: &mut Diagnostics<'_>, table: &Table<'_>) {
     for (subject, source) in table.all() {
         if let Err(unfit) = Name::new(subject) {
             found.mistake(source.at(), format!("{}: {unfit}", table.path()));

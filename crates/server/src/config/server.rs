@@ -3,20 +3,20 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
-use super::findings::Findings;
+use super::diagnostics::Diagnostics;
 use super::listen::{self, Listen};
 use super::read::{Table, Value};
 use super::{bounds, network};
-use crate::bounds::{HttpBounds, RespBounds};
+use crate::limits::{HttpLimits, RespLimits};
 
 /// Where HTTP is spoken, if not said.
 const HTTP_PORT: u16 = 8080;
 /// Where the Redis protocol is spoken, if not said: not where Redis itself is.
 const RESP_PORT: u16 = 6380;
 /// More threads than any machine has processors.
-const MOST_LOOPS: u64 = 1_024;
+const MAX_THREADS: u64 = 1_024;
 /// Wider than this, strangers are one; 32 bits are what a registry gives to a whole provider.
-const SHORTEST_IPV6_PREFIX: u64 = 32;
+const MIN_IPV6_PREFIX: u64 = 32;
 
 /// Where and how the server listens.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,11 +29,11 @@ pub struct ServerConfig {
     /// Where gRPC is to be spoken: nowhere, if not said. It is not acted on yet.
     pub grpc: Listen,
     /// How many threads share the connections: one for each processor, if not said.
-    pub loops: Option<NonZeroUsize>,
+    pub threads: Option<NonZeroUsize>,
     /// What clients of HTTP may send.
-    pub http_bounds: HttpBounds,
+    pub http_limits: HttpLimits,
     /// What clients of the Redis protocol may send.
-    pub resp_bounds: RespBounds,
+    pub resp_limits: RespLimits,
 }
 
 impl Default for ServerConfig {
@@ -42,9 +42,9 @@ impl Default for ServerConfig {
             http: here(HTTP_PORT),
             resp: here(RESP_PORT),
             grpc: Listen::Off,
-            loops: None,
-            http_bounds: HttpBounds::default(),
-            resp_bounds: RespBounds::default(),
+            threads: None,
+            http_limits: HttpLimits::default(),
+            resp_limits: RespLimits::default(),
         }
     }
 }
@@ -55,18 +55,19 @@ fn here(port: u16) -> Listen {
 }
 
 impl ServerConfig {
-    pub(super) fn read(found: &mut Findings<'_>, mut table: Table<'_>) -> ServerConfig {
+    pub(super) fn read(found: &mut Diagnostics<'_>, mut table: Table<'_>) -> ServerConfig {
         let mut server = ServerConfig::default();
         server.addresses(found, &mut table);
-        if let Some(loops) = table.take("loops") {
-            let loops = loops.whole(found, 1..=MOST_LOOPS);
-            server.loops = loops.and_then(|loops| NonZeroUsize::new(usize::try_from(loops).ok()?));
+        if let Some(threads) = table.take("threads") {
+            let threads = threads.whole(found, 1..=MAX_THREADS);
+            server.threads =
+                threads.and_then(|threads| NonZeroUsize::new(usize::try_from(threads).ok()?));
         }
-        if let Some(table) = table.take("http_bounds").and_then(|value| value.table(found)) {
-            bounds::http(found, table, &mut server.http_bounds);
+        if let Some(table) = table.take("http_limits").and_then(|value| value.table(found)) {
+            bounds::http(found, table, &mut server.http_limits);
         }
-        if let Some(table) = table.take("resp_bounds").and_then(|value| value.table(found)) {
-            bounds::resp(found, table, &mut server.resp_bounds);
+        if let Some(table) = table.take("resp_limits").and_then(|value| value.table(found)) {
+            bounds::resp(found, table, &mut server.resp_limits);
         }
         proxies(found, &mut table);
         for (word, names, needed) in [
@@ -81,7 +82,7 @@ impl ServerConfig {
         server
     }
 
-    fn addresses(&mut self, found: &mut Findings<'_>, table: &mut Table<'_>) {
+    fn addresses(&mut self, found: &mut Diagnostics<'_>, table: &mut Table<'_>) {
         let http = Said::read(found, table, "http", &mut self.http);
         let resp = Said::read(found, table, "resp", &mut self.resp);
         let grpc = Said::read(found, table, "grpc", &mut self.grpc);
@@ -103,7 +104,7 @@ struct Said<'a> {
 
 impl<'a> Said<'a> {
     fn read(
-        found: &mut Findings<'_>,
+        found: &mut Diagnostics<'_>,
         table: &mut Table<'a>,
         word: &'static str,
         field: &mut Listen,
@@ -116,7 +117,7 @@ impl<'a> Said<'a> {
     }
 
     /// Two protocols cannot share an address, unless the system is to choose the port.
-    fn keep_apart(&self, found: &mut Findings<'_>, other: &Said<'_>) {
+    fn keep_apart(&self, found: &mut Diagnostics<'_>, other: &Said<'_>) {
         let place = |said: &Said<'_>| said.value.as_ref().map(Value::at);
         let (first, last) = if place(self) > place(other) { (other, self) } else { (self, other) };
         let same = self.listen.address().filter(|address| other.listen == Listen::At(*address));
@@ -129,7 +130,7 @@ impl<'a> Said<'a> {
 }
 
 /// Whose word on a client's address is believed, and how much of one tells clients apart.
-fn proxies(found: &mut Findings<'_>, table: &mut Table<'_>) {
+fn proxies(found: &mut Diagnostics<'_>, table: &mut Table<'_>) {
     if let Some(value) = table.take("trusted_proxies") {
         let networks = value.list(found, "a list of networks").unwrap_or_default();
         for network in &networks {
@@ -140,14 +141,14 @@ fn proxies(found: &mut Findings<'_>, table: &mut Table<'_>) {
         }
     }
     if let Some(value) = table.take("ipv6_prefix") {
-        value.whole(found, SHORTEST_IPV6_PREFIX..=128);
+        value.whole(found, MIN_IPV6_PREFIX..=128);
         found.not_yet(value.at(), value.path());
     }
 }
 
 /// A table that names files.
 fn files(
-    found: &mut Findings<'_>,
+    found: &mut Diagnostics<'_>,
     mut table: Table<'_>,
     words: &[&'static str],
     needed: &[&'static str],

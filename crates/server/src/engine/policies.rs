@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tollgate_core::MAX_NAME_BYTES;
 
 use crate::config::PolicyConfig;
-use crate::engine::kinds::Kinds;
-use crate::engine::regime::{CANDIDATE, Regime};
+use crate::engine::active_policy::{ActivePolicy, CANDIDATE};
+use crate::engine::required_keys::RequiredKeys;
 use crate::metrics::Counts;
 use crate::resp;
 
@@ -16,21 +16,21 @@ const NAMED_IN_ERRORS: usize = 20;
 
 /// All policies that can be asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Policies(BTreeMap<Box<str>, Arc<Regime>>);
+pub(crate) struct Policies(BTreeMap<Box<str>, Arc<ActivePolicy>>);
 
 impl Policies {
     /// Those of a config. What was counted of them before goes on.
     pub(crate) fn new(
         configs: impl IntoIterator<Item = PolicyConfig>,
         before: &Policies,
-        loops: usize,
+        threads: usize,
     ) -> Policies {
         let mut policies = BTreeMap::new();
         for config in configs {
             let name = config.policy.name().as_str();
-            let known = before.0.get(name).map(|regime| Arc::clone(regime.counts()));
-            let counts = known.unwrap_or_else(|| Arc::new(Counts::new(loops)));
-            policies.insert(name.into(), Arc::new(Regime::new(config, counts)));
+            let known = before.0.get(name).map(|policy| Arc::clone(policy.counts()));
+            let counts = known.unwrap_or_else(|| Arc::new(Counts::new(threads)));
+            policies.insert(name.into(), Arc::new(ActivePolicy::new(config, counts)));
         }
         Policies(policies)
     }
@@ -39,7 +39,7 @@ impl Policies {
     ///
     /// # Errors
     /// Which ones there are.
-    pub(crate) fn find(&self, name: &[u8]) -> Result<&Regime, String> {
+    pub(crate) fn find(&self, name: &[u8]) -> Result<&ActivePolicy, String> {
         let known = std::str::from_utf8(name).ok().and_then(|name| self.0.get(name));
         known.map(AsRef::as_ref).ok_or_else(|| self.unknown(name))
     }
@@ -57,7 +57,7 @@ impl Policies {
     }
 
     /// All of them, in the order of their names.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Regime> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ActivePolicy> {
         self.0.values().map(AsRef::as_ref)
     }
 }
@@ -68,8 +68,8 @@ pub(crate) fn mistake(config: &PolicyConfig) -> Option<String> {
     if name == resp::NAME || name.ends_with(CANDIDATE) {
         return Some(format!("a policy cannot be called {name}"));
     }
-    let kinds = Kinds::of(config.policy.limits());
-    if let Some(who) = config.candidate.iter().find_map(|limit| kinds.cannot_count(limit)) {
+    let required = RequiredKeys::of(config.policy.limits());
+    if let Some(who) = config.candidate.iter().find_map(|limit| required.cannot_count(limit)) {
         return Some(format!("the candidate of {name} counts {who}, and its limits do not"));
     }
     let longest = MAX_NAME_BYTES - CANDIDATE.len();

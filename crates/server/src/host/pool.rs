@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 /// How many of each are kept for those to come: one is enough where the store answers at once.
-const MOST_KEPT: usize = 64;
+const MAX_KEPT: usize = 64;
 
 /// What nobody uses at the moment.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl<T> Pool<T> {
 
     pub(crate) fn give_back(&self, one: T) {
         let mut kept = self.0.borrow_mut();
-        if kept.len() < MOST_KEPT {
+        if kept.len() < MAX_KEPT {
             kept.push(one);
         }
     }

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use tollgate_core::{Decimal, MAX_COST, NotADecimal};
+use tollgate_core::{Decimal, MAX_COST, ParseDecimalError};
 
-use super::refusal::Refusal;
-use super::wish::{Bytes, Wish};
+use super::check_request::{Bytes, CheckRequest};
+use super::rejection::Rejection;
 use crate::error::told;
 
 /// One operation, as it is written.
@@ -120,33 +120,33 @@ impl<'de> Visitor<'de> for Pairs {
 ///
 /// # Errors
 /// If it is none.
-pub(super) fn one(json: &[u8]) -> Result<Wish<'_>, Refusal> {
+pub(super) fn one(json: &[u8]) -> Result<CheckRequest<'_>, Rejection> {
     let Object(body) = parse(json)?;
-    wish(body)
+    check(body)
 }
 
 /// Reads many operations.
 ///
 /// # Errors
 /// If there are none, too many, or one of them is none.
-pub(super) fn many(json: &[u8], most: usize) -> Result<Vec<Wish<'_>>, Refusal> {
+pub(super) fn many(json: &[u8], most: usize) -> Result<Vec<CheckRequest<'_>>, Rejection> {
     let Object(Batch { checks }) = parse(json)?;
     if !(1..=most).contains(&checks.len()) {
         let count = checks.len();
-        return Err(Refusal::unfit(format!("{count} checks: expected 1 to {most}")));
+        return Err(Rejection::unfit(format!("{count} checks: expected 1 to {most}")));
     }
-    let each = |(place, Object(body))| wish(body).map_err(|refusal| refusal.at(place));
+    let each = |(place, Object(body))| check(body).map_err(|rejection| rejection.at(place));
     checks.into_iter().enumerate().map(each).collect()
 }
 
-fn parse<'b, T: Deserialize<'b>>(json: &'b [u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(json).map_err(|error| Refusal::bad_request(error.to_string()))
+fn parse<'b, T: Deserialize<'b>>(json: &'b [u8]) -> Result<T, Rejection> {
+    serde_json::from_slice(json).map_err(|error| Rejection::bad_request(error.to_string()))
 }
 
-fn wish(body: Body<'_>) -> Result<Wish<'_>, Refusal> {
+fn check(body: Body<'_>) -> Result<CheckRequest<'_>, Rejection> {
     let Body { policy, key, keys, cost, factor, id } = body;
     let pairs = keys.map_or_else(Vec::new, |Subjects(pairs)| pairs);
-    Ok(Wish {
+    Ok(CheckRequest {
         policy: policy.map(Text::into_bytes),
         key: key.map(Text::into_bytes),
         keys: pairs.into_iter().map(|(kind, key)| (kind.into_bytes(), key.into_bytes())).collect(),
@@ -156,20 +156,20 @@ fn wish(body: Body<'_>) -> Result<Wish<'_>, Refusal> {
     })
 }
 
-fn whole_cost(raw: &RawValue) -> Result<u64, Refusal> {
+fn whole_cost(raw: &RawValue) -> Result<u64, Rejection> {
     let fits = tollgate_sim::whole(raw.get()).filter(|cost| *cost <= MAX_COST);
     fits.ok_or_else(|| wrong("cost", raw, &format!("expected a whole number from 0 to {MAX_COST}")))
 }
 
-fn decimal(raw: &RawValue) -> Result<Decimal, Refusal> {
-    raw.get().parse().map_err(|error: NotADecimal| wrong("factor", raw, &error.to_string()))
+fn decimal(raw: &RawValue) -> Result<Decimal, Rejection> {
+    raw.get().parse().map_err(|error: ParseDecimalError| wrong("factor", raw, &error.to_string()))
 }
 
 /// A number out of bounds can be read, but not done; anything else was never a number.
-fn wrong(name: &str, raw: &RawValue, expected: &str) -> Refusal {
+fn wrong(name: &str, raw: &RawValue, expected: &str) -> Rejection {
     let text = format!("{name} {}: {expected}", told(raw.get().as_bytes()));
     match raw.get().parse::<f64>() {
-        Ok(_) => Refusal::unfit(text),
-        Err(_) => Refusal::bad_request(text),
+        Ok(_) => Rejection::unfit(text),
+        Err(_) => Rejection::bad_request(text),
     }
 }

@@ -3,13 +3,13 @@
 use httparse::Status;
 
 use super::head::{Broken, TOO_LARGE, TOO_LONG};
-use crate::bounds::{HttpBounds, MOST_HEADERS};
+use crate::limits::{HttpLimits, MAX_HEADERS};
 
 const MALFORMED: Broken = Broken { status: 400, why: "a piece of the body is malformed" };
 /// More digits than any length has.
-const MOST_DIGITS: usize = 16;
+const MAX_DIGITS: usize = 16;
 /// More than anybody says about a piece: its signature, at most.
-const MOST_EXTRA: usize = 1024;
+const MAX_EXTRA: usize = 1024;
 
 /// How far the pieces of a body were read. What comes later is read on from there: from the start, one
 /// who sends a byte at a time would have us read all of it for each.
@@ -30,7 +30,7 @@ impl Pieces {
     pub(super) fn join(
         &mut self,
         bytes: &mut [u8],
-        bounds: &HttpBounds,
+        bounds: &HttpLimits,
     ) -> Result<Option<(usize, usize)>, Broken> {
         let Some(end) = self.read_on(bytes, bounds)? else { return Ok(None) };
         put_together(bytes)?;
@@ -38,7 +38,7 @@ impl Pieces {
     }
 
     /// Where the pieces and what follows the last of them end.
-    fn read_on(&mut self, bytes: &[u8], bounds: &HttpBounds) -> Result<Option<usize>, Broken> {
+    fn read_on(&mut self, bytes: &[u8], bounds: &HttpLimits) -> Result<Option<usize>, Broken> {
         loop {
             let Some((from, size)) = size(bytes, self.at)? else { return Ok(None) };
             if size > bounds.body_bytes.saturating_sub(self.length) {
@@ -72,15 +72,15 @@ fn put_together(bytes: &mut [u8]) -> Result<(), Broken> {
 fn size(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, Broken> {
     let rest = bytes.get(at..).unwrap_or_default();
     let digits =
-        rest.iter().take(MOST_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
+        rest.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
     let after = rest.get(digits..).unwrap_or_default();
-    let extra = after.iter().take(MOST_EXTRA + 1).take_while(|byte| is_extra(**byte)).count();
+    let extra = after.iter().take(MAX_EXTRA + 1).take_while(|byte| is_extra(**byte)).count();
     let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
     let begins = after.iter().take(extra).find(|byte| !is_blank(byte));
-    if digits > MOST_DIGITS || begins.is_some_and(|byte| *byte != b';') {
+    if digits > MAX_DIGITS || begins.is_some_and(|byte| *byte != b';') {
         return Err(MALFORMED);
     }
-    if extra > MOST_EXTRA {
+    if extra > MAX_EXTRA {
         return Err(TOO_LARGE);
     }
     match after.get(extra..).unwrap_or_default() {
@@ -99,10 +99,10 @@ fn is_extra(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Where the fields after the last piece end. Nobody asks what they say, but fields they must be.
-fn trailers(bytes: &[u8], at: usize, bounds: &HttpBounds) -> Result<Option<usize>, Broken> {
+/// Where the fields after the last piece end. Nobody operations what they say, but fields they must be.
+fn trailers(bytes: &[u8], at: usize, bounds: &HttpLimits) -> Result<Option<usize>, Broken> {
     let rest = bytes.get(at..).unwrap_or_default();
-    let mut fields = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
     match httparse::parse_headers(rest, &mut fields) {
         Ok(Status::Complete((length, _))) if length <= bounds.head_bytes => {
             // A line that ends in one character only is taken by the parser, and not by us.
@@ -123,7 +123,7 @@ mod tests {
 
     fn joined(text: &str, body_bytes: usize) -> Result<Option<(String, usize)>, u16> {
         let mut bytes = text.as_bytes().to_vec();
-        let bounds = HttpBounds { body_bytes, ..HttpBounds::default() };
+        let bounds = HttpLimits { body_bytes, ..HttpLimits::default() };
         match Pieces::default().join(&mut bytes, &bounds) {
             Ok(None) => {
                 assert_eq!(bytes, text.as_bytes(), "nothing is moved before all is there");
@@ -166,19 +166,19 @@ mod tests {
         let mut pieces = Pieces::default();
         for came in 0..sent.len() {
             let mut bytes = sent[..came].to_vec();
-            assert_eq!(pieces.join(&mut bytes, &HttpBounds::default()), Ok(None));
+            assert_eq!(pieces.join(&mut bytes, &HttpLimits::default()), Ok(None));
             let end = ends.iter().rev().find(|(from, _)| *from <= came).map(|(_, end)| *end);
             assert_eq!(Some(pieces.at), end, "{came} bytes");
         }
         let mut bytes = sent.to_vec();
-        assert_eq!(pieces.join(&mut bytes, &HttpBounds::default()), Ok(Some((4, 23))));
+        assert_eq!(pieces.join(&mut bytes, &HttpLimits::default()), Ok(Some((4, 23))));
         assert_eq!(&bytes[..4], b"abcd");
     }
 
     #[test]
     fn little_is_said_about_a_piece() {
         let said = |bytes: usize| format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(bytes - 1));
-        assert_eq!(joined(&said(MOST_EXTRA), 8), Ok(Some(("a".into(), 11 + MOST_EXTRA))));
-        assert_eq!(joined(&said(MOST_EXTRA + 1), 8), Err(413));
+        assert_eq!(joined(&said(MAX_EXTRA), 8), Ok(Some(("a".into(), 11 + MAX_EXTRA))));
+        assert_eq!(joined(&said(MAX_EXTRA + 1), 8), Err(413));
     }
 }

@@ -1,4 +1,4 @@
-//! The head of a request of HTTP/1: what it asks, and how much follows.
+//! The head of a request of HTTP/1: what it operations, and how much follows.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use httparse::{Error, Status};
 
 use super::chunked::Pieces;
 use super::{Method, Request, is_json};
-use crate::bounds::{HttpBounds, MOST_HEADERS};
+use crate::limits::{HttpLimits, MAX_HEADERS};
 use crate::trace;
 
 /// Where a request is in the buffer.
@@ -16,7 +16,7 @@ pub(super) struct Head {
     pub(super) method: Method,
     target: Range<usize>,
     is_json: bool,
-    is_of_page: bool,
+    has_origin: bool,
     trace: Option<Range<usize>>,
     body: Range<usize>,
     /// Whether it is of HTTP/1.0.
@@ -67,7 +67,7 @@ struct Framing<'b> {
     keeps_alive: bool,
     expects: bool,
     is_json: bool,
-    is_of_page: bool,
+    has_origin: bool,
     trace: Option<&'b [u8]>,
 }
 
@@ -84,7 +84,7 @@ impl Head {
             target: text(&self.target).unwrap_or_default(),
             trace: self.trace.as_ref().and_then(text),
             is_json: self.is_json,
-            is_of_page: self.is_of_page,
+            has_origin: self.has_origin,
             body: buffer.get(self.body.clone()).unwrap_or_default(),
         }
     }
@@ -107,10 +107,10 @@ pub(super) fn find(
     buffer: &mut [u8],
     start: usize,
     pieces: &mut Pieces,
-    bounds: &HttpBounds,
+    bounds: &HttpLimits,
 ) -> Result<Step, Broken> {
     let bytes = buffer.get(start..).unwrap_or_default();
-    let mut fields = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut fields = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let fields = fields.get_mut(..bounds.headers).unwrap_or_default();
     let mut request = httparse::Request::new(&mut []);
     let parsed = request.parse_with_uninit_headers(bytes, fields);
@@ -127,7 +127,7 @@ pub(super) fn find(
         method: Method::named(request.method.unwrap_or_default()),
         target: place(request.path.unwrap_or_default().as_bytes()),
         is_json: framing.is_json,
-        is_of_page: framing.is_of_page,
+        has_origin: framing.has_origin,
         trace: framing.trace.map(place),
         body: 0..0,
         is_old: !is_new,
@@ -151,7 +151,7 @@ pub(super) fn find(
 fn length(
     parsed: httparse::Result<usize>,
     came: usize,
-    bounds: &HttpBounds,
+    bounds: &HttpLimits,
 ) -> Result<Option<usize>, Broken> {
     match parsed {
         Ok(Status::Complete(length)) if length <= bounds.head_bytes => Ok(Some(length)),
@@ -166,11 +166,11 @@ impl<'b> Framing<'b> {
     fn of(
         fields: &[httparse::Header<'b>],
         is_new: bool,
-        bounds: &HttpBounds,
+        bounds: &HttpLimits,
     ) -> Result<Framing<'b>, Broken> {
         let mut framing = Framing::default();
         for field in fields {
-            framing.hear(field.name, field.value, bounds)?;
+            framing.read(field.name, field.value, bounds)?;
         }
         if framing.length == Some(Length::Chunked) && !is_new {
             return Err(broken(400, "HTTP/1.0 knows no transfer-encoding"));
@@ -182,7 +182,7 @@ impl<'b> Framing<'b> {
         }
     }
 
-    fn hear(&mut self, name: &str, value: &'b [u8], bounds: &HttpBounds) -> Result<(), Broken> {
+    fn read(&mut self, name: &str, value: &'b [u8], bounds: &HttpLimits) -> Result<(), Broken> {
         // Few fields matter; their lengths tell nearly all others apart.
         match name.len() {
             4 if is(name, "host") => {
@@ -197,7 +197,7 @@ impl<'b> Framing<'b> {
                     return Err(broken(417, "only 100-continue can be expected"));
                 }
             }
-            6 if is(name, "origin") => self.is_of_page = true,
+            6 if is(name, "origin") => self.has_origin = true,
             10 if is(name, "connection") => self.connection(value),
             11 if is(name, trace::PARENT) => self.trace = Some(value),
             12 if is(name, "content-type") => self.is_json = is_json(value),

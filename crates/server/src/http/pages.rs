@@ -8,14 +8,14 @@ use tollgate_core::{Act, Key, Limit, Name};
 
 use super::JSON;
 use super::openapi::OPENAPI;
-use super::refusal::Refusal;
+use super::rejection::Rejection;
 use super::response::Response;
 use super::routes::Page;
 use crate::engine::Answer;
-use crate::engine::ask::Ask;
+use crate::engine::active_policy::ActivePolicy;
+use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
-use crate::engine::regime::Regime;
-use crate::host::event_loop::Loop;
+use crate::host::worker::Worker;
 use crate::metrics::{self, Page as Metrics};
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -24,27 +24,27 @@ const TEXT: &str = "text/plain; charset=utf-8";
 static NOBODY: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());
 
 /// An operation that changes nothing, and fails if the store does.
-pub(super) fn readiness<'a>() -> Option<Ask<'a>> {
+pub(super) fn readiness<'a>() -> Option<Operation<'a>> {
     let limit: Limit = "gcra 1/s".parse().ok()?;
     let key = Key::new(b"readyz").ok()?;
-    Some(Ask::travelling(&NOBODY, Rc::new(limit), key, Act::Peek, 1))
+    Some(Operation::inline(&NOBODY, Rc::new(limit), key, Act::Peek, 1))
 }
 
-pub(super) fn write(page: Page, home: &Loop, store: Option<&Answer>, response: &mut Response) {
+pub(super) fn write(page: Page, worker: &Worker, store: Option<&Answer>, response: &mut Response) {
     match page {
         Page::Alive => say(response, "ok\n"),
         Page::Ready => match store {
-            Some(Err(error)) => Refusal::from(error).write_to(response),
-            _ if home.is_stopping() => Refusal::stopping().write_to(response),
+            Some(Err(error)) => Rejection::from(error).write_to(response),
+            _ if worker.is_stopping() => Rejection::stopping().write_to(response),
             _ => say(response, "ready\n"),
         },
         Page::Metrics => {
             response.begin(200, metrics::CONTENT_TYPE);
-            Metrics(Arc::clone(home.engine())).write_to(&mut response.body);
+            Metrics(Arc::clone(worker.engine())).write_to(&mut response.body);
         }
         Page::Policies => {
             response.begin(200, JSON);
-            response.body.push_str(&listed(&home.engine().policies()));
+            response.body.push_str(&listed(&worker.engine().policies()));
         }
         Page::OpenApi => {
             response.begin(200, JSON);
@@ -72,15 +72,15 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn of(regime: &'a Regime) -> Listed<'a> {
+    fn of(policy: &'a ActivePolicy) -> Listed<'a> {
         let lines = |limits: &[Limit]| limits.iter().map(ToString::to_string).collect();
         Listed {
-            name: regime.name().as_str(),
-            limits: lines(regime.policy().limits()),
-            candidate: lines(regime.candidate().map_or(&[], |policy| policy.limits())),
-            enforce: regime.enforce().to_string(),
-            headers: regime.dialect().name(),
-            overrides: regime.overrides(),
+            name: policy.name().as_str(),
+            limits: lines(policy.policy().limits()),
+            candidate: lines(policy.candidate().map_or(&[], |policy| policy.limits())),
+            enforce: policy.enforce().to_string(),
+            headers: policy.dialect().name(),
+            overrides: policy.overrides(),
         }
     }
 }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::chunked::Pieces;
 use super::head::{Broken, Head, Step, find};
-use crate::bounds::HttpBounds;
+use crate::limits::HttpLimits;
 
 pub(super) type Heads = SmallVec<[Head; 1]>;
 
@@ -34,7 +34,7 @@ impl Pipeline {
     pub(super) fn find(
         &mut self,
         bytes: &mut [u8],
-        bounds: &HttpBounds,
+        bounds: &HttpLimits,
     ) -> (Heads, Result<Then, Broken>) {
         let mut heads = Heads::new();
         let then = loop {

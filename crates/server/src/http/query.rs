@@ -1,10 +1,10 @@
-//! What a proxy asks: all of it in the query.
+//! What a proxy operations: all of it in the query.
 
 use percent_encoding::percent_decode;
 use tollgate_core::{Act, MAX_COST};
 
-use super::refusal::Refusal;
-use super::wish::{Bytes, Wish};
+use super::check_request::{Bytes, CheckRequest};
+use super::rejection::Rejection;
 use crate::error::told;
 
 /// The statuses that can be asked for where someone is denied: some proxies pass on only these.
@@ -12,13 +12,13 @@ const DENY: [u16; 3] = [401, 403, 429];
 /// What ends what the proxy says.
 const END: &str = "end";
 /// More parameters than this are not looked at.
-const MOST_PARAMETERS: usize = 64;
+const MAX_PARAMETERS: usize = 64;
 
 /// What a proxy wants to know, and how it is told.
 #[derive(Debug)]
 pub(super) struct Question<'b> {
     pub(super) act: Act,
-    pub(super) wish: Wish<'b>,
+    pub(super) check: CheckRequest<'b>,
     pub(super) deny: u16,
 }
 
@@ -30,37 +30,37 @@ pub(super) struct Question<'b> {
 ///
 /// # Errors
 /// If a value makes no sense.
-pub(super) fn read(query: &str) -> Result<Question<'_>, Refusal> {
-    let mut question = Question { act: Act::Check, wish: Wish::default(), deny: 429 };
+pub(super) fn read(query: &str) -> Result<Question<'_>, Rejection> {
+    let mut question = Question { act: Act::Check, check: CheckRequest::default(), deny: 429 };
     let mut heard: Vec<Bytes<'_>> = Vec::new();
     let pairs = query.split('&').take_while(|pair| *pair != END);
-    for pair in pairs.take(MOST_PARAMETERS) {
+    for pair in pairs.take(MAX_PARAMETERS) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let name = decoded(name);
         if heard.contains(&name) {
             continue;
         }
-        question.hear(&name, decoded(value)).map_err(Refusal::unfit)?;
+        question.set(&name, decoded(value)).map_err(Rejection::unfit)?;
         heard.push(name);
     }
     Ok(question)
 }
 
 impl<'b> Question<'b> {
-    fn hear(&mut self, name: &[u8], value: Bytes<'b>) -> Result<(), String> {
-        let wish = &mut self.wish;
+    fn set(&mut self, name: &[u8], value: Bytes<'b>) -> Result<(), String> {
+        let check = &mut self.check;
         match name {
-            b"policy" => wish.policy = Some(value),
-            b"key" => wish.key = Some(value),
+            b"policy" => check.policy = Some(value),
+            b"key" => check.key = Some(value),
             b"cost" => {
                 let cost = number(name, &value)?;
                 let most = || format!("cost {cost}: expected at most {MAX_COST}");
-                wish.cost = Some((cost <= MAX_COST).then_some(cost).ok_or_else(most)?);
+                check.cost = Some((cost <= MAX_COST).then_some(cost).ok_or_else(most)?);
             }
             b"factor" => {
                 let text = String::from_utf8_lossy(&value);
                 let wrong = |error| format!("factor '{}': {error}", told(&value));
-                wish.factor = Some(text.parse().map_err(wrong)?);
+                check.factor = Some(text.parse().map_err(wrong)?);
             }
             b"deny_status" => {
                 let status = number(name, &value)?;
@@ -76,7 +76,7 @@ impl<'b> Question<'b> {
             }
             other => {
                 if let Some(kind) = other.strip_prefix(b"key.") {
-                    wish.keys.push((kind.to_vec().into(), value));
+                    check.keys.push((kind.to_vec().into(), value));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What is answered, whatever version of the protocol carries it.
 
-use super::refusal::reason;
+use super::rejection::reason;
 
 /// One answer. Made once, and filled again and again.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Response {
 
 /// How an answer is sent over HTTP/1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner<'d> {
+pub(super) struct Framing<'d> {
     pub(super) date: &'d str,
     /// Whether its body is only announced.
     pub(super) without_body: bool,
@@ -35,7 +35,7 @@ impl Response {
     }
 
     /// As HTTP/1.1 has it.
-    pub(super) fn write_to(&self, out: &mut Vec<u8>, manner: Manner<'_>) {
+    pub(super) fn write_to(&self, out: &mut Vec<u8>, framing: Framing<'_>) {
         let mut line = |parts: &[&str]| {
             for part in parts {
                 out.extend_from_slice(part.as_bytes());
@@ -46,7 +46,7 @@ impl Response {
             200 => line(&["HTTP/1.1 200 OK"]),
             status => line(&["HTTP/1.1 ", itoa::Buffer::new().format(status), " ", reason(status)]),
         }
-        line(&["date: ", manner.date]);
+        line(&["date: ", framing.date]);
         if !self.body.is_empty() {
             line(&["content-type: ", self.content_type]);
         }
@@ -54,11 +54,11 @@ impl Response {
         for (name, value) in &self.fields {
             line(&[name, ": ", value]);
         }
-        if let Some(connection) = manner.connection {
+        if let Some(connection) = framing.connection {
             line(&["connection: ", connection]);
         }
         line(&[]);
-        if !manner.without_body {
+        if !framing.without_body {
             out.extend_from_slice(self.body.as_bytes());
         }
     }

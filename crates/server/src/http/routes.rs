@@ -60,7 +60,7 @@ pub(super) fn find(method: Method, path: &str) -> Result<Route, NoRoute> {
         "/v1/policies" => Route::Page(Page::Policies),
         "/openapi.json" => Route::Page(Page::OpenApi),
         path => {
-            let act = path.strip_prefix("/v1/").and_then(Act::named);
+            let act = path.strip_prefix("/v1/").and_then(Act::from_name);
             Route::Act(act.ok_or(NoRoute::Path)?)
         }
     };

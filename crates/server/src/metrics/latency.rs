@@ -41,21 +41,21 @@ struct Histogram {
 const TIMED: u64 = 64;
 
 impl Latency {
-    pub(crate) fn new(loops: usize) -> Latency {
-        Latency((0..loops).map(|_| Histogram::default()).collect())
+    pub(crate) fn new(threads: usize) -> Latency {
+        Latency((0..threads).map(|_| Histogram::default()).collect())
     }
 
     /// When a call begins, if it is to be timed.
     #[inline]
-    pub(crate) fn begin(&self, place: usize, is_far: bool) -> Option<Instant> {
-        let calls = raise(&self.0.get(place)?.calls, 1);
-        let is_timed = is_far || calls.is_multiple_of(TIMED);
+    pub(crate) fn begin(&self, worker_id: usize, is_remote: bool) -> Option<Instant> {
+        let calls = raise(&self.0.get(worker_id)?.calls, 1);
+        let is_timed = is_remote || calls.is_multiple_of(TIMED);
         is_timed.then(Instant::now)
     }
 
     /// A call that this loop has waited for.
-    pub(crate) fn add(&self, place: usize, took: Duration) {
-        let Some(histogram) = self.0.get(place) else { return };
+    pub(crate) fn add(&self, worker_id: usize, took: Duration) {
+        let Some(histogram) = self.0.get(worker_id) else { return };
         let seconds = took.as_secs_f64();
         let bucket = ENDS.iter().position(|end| seconds <= *end).unwrap_or(ENDS.len());
         if let Some(bucket) = histogram.buckets.get(bucket) {
@@ -67,7 +67,7 @@ impl Latency {
     /// How many calls ended in each bucket.
     pub(crate) fn buckets(&self) -> Vec<(f64, u64)> {
         let ends = ENDS.into_iter().chain([f64::INFINITY]).enumerate();
-        ends.map(|(place, end)| (end, self.sum(|one| one.buckets.get(place)))).collect()
+        ends.map(|(worker_id, end)| (end, self.sum(|one| one.buckets.get(worker_id)))).collect()
     }
 
     /// How many seconds all calls took.

@@ -19,15 +19,15 @@ use crate::resp;
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// How many policies are told one by one; the rest are told as one, so that the page stays short.
-const MOST_POLICIES: usize = 1_000;
+const MAX_POLICIES: usize = 1_000;
 /// What the rest go by: no policy can be called this.
 const OTHERS: &str = "(others)";
 
 /// How often the config was read anew.
 #[derive(Debug, Default)]
 pub(crate) struct Reloads {
-    pub(crate) done: AtomicU64,
-    pub(crate) refused: AtomicU64,
+    pub(crate) success: AtomicU64,
+    pub(crate) failure: AtomicU64,
 }
 
 /// All that is counted, as it is when somebody looks.
@@ -47,11 +47,11 @@ impl Page {
     fn each(&self, mut with: impl FnMut(&str, &[&Counts]) -> fmt::Result) -> fmt::Result {
         let policies = self.0.policies();
         let mut all = policies.iter();
-        with(resp::NAME, &[&self.0.travelling])?;
-        for regime in all.by_ref().take(MOST_POLICIES) {
-            with(regime.name().as_str(), &[regime.counts()])?;
+        with(resp::NAME, &[&self.0.inline])?;
+        for policy in all.by_ref().take(MAX_POLICIES) {
+            with(policy.name().as_str(), &[policy.counts()])?;
         }
-        let rest: Vec<&Counts> = all.map(|regime| &**regime.counts()).collect();
+        let rest: Vec<&Counts> = all.map(|policy| &**policy.counts()).collect();
         if rest.is_empty() { Ok(()) } else { with(OTHERS, &rest) }
     }
 
@@ -78,25 +78,31 @@ impl Page {
         let help =
             "How long the store took to answer what came together; of memory, one call in 64";
         let unit = Some(&prometheus_client::registry::Unit::Seconds);
-        let mut metric = encoder.encode_descriptor("store", help, unit, MetricType::Histogram)?;
+        let mut metric =
+            encoder.encode_descriptor("store_duration", help, unit, MetricType::Histogram)?;
         let buckets = latency.buckets();
         let count = buckets.iter().map(|(_, count)| count).sum();
         metric.encode_histogram::<NoLabelSet>(latency.seconds(), count, &buckets, None)?;
         let up = i64::from(self.0.is_store_up());
         gauge(encoder, "store_up", "Whether the store answered when it was last asked", up)?;
-        let Some(fill) = self.0.fill() else { return Ok(()) };
+        let Some(stats) = self.0.stats() else { return Ok(()) };
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        gauge(encoder, "keys", "States kept in memory", whole(fill.keys))?;
-        gauge(encoder, "keys_most", "How many there can be", whole(fill.max_keys))?;
+        gauge(encoder, "keys", "States kept in memory", whole(stats.keys))?;
+        gauge(
+            encoder,
+            "keys_limit",
+            "Maximum number of states kept in memory",
+            whole(stats.max_keys),
+        )?;
         let help = "Operations on new keys that were answered by when_full";
-        counter(encoder, "keys_turned_away", help, fill.turned_away)
+        counter(encoder, "keys_rejected", help, stats.rejected)
     }
 
     fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let Reloads { done, refused } = &self.0.reloads;
+        let Reloads { success, failure } = &self.0.reloads;
         let help = "How often the config was read anew";
         let mut metric = encoder.encode_descriptor("reloads", help, None, MetricType::Counter)?;
-        for (word, number) in [("done", done), ("refused", refused)] {
+        for (word, number) in [("success", success), ("failure", failure)] {
             let (labels, number) = ([("outcome", word)], number.load(Ordering::Relaxed));
             ConstCounter::new(number).encode(metric.encode_family(&labels)?)?;
         }
@@ -106,16 +112,17 @@ impl Page {
     fn connections(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Connections that are open";
         let mut metric = encoder.encode_descriptor("connections", help, None, MetricType::Gauge)?;
-        for (protocol, seats) in self.0.open.iter() {
-            let (labels, open) = ([("protocol", protocol)], i64::try_from(seats.taken()));
+        for (protocol, limit) in self.0.open.iter() {
+            let (labels, open) = ([("protocol", protocol)], i64::try_from(limit.taken()));
             let open = ConstGauge::new(open.unwrap_or(i64::MAX));
             open.encode(metric.encode_family(&labels)?)?;
         }
-        let (name, help) = ("connections_refused", "Connections for which there was no place");
+        let (name, help) =
+            ("connections_refused", "Connections refused because the limit was reached");
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (protocol, seats) in self.0.open.iter() {
+        for (protocol, limit) in self.0.open.iter() {
             let labels = [("protocol", protocol)];
-            ConstCounter::new(seats.refused()).encode(metric.encode_family(&labels)?)?;
+            ConstCounter::new(limit.refused()).encode(metric.encode_family(&labels)?)?;
         }
         Ok(())
     }
@@ -130,7 +137,7 @@ impl Collector for Page {
             &[
                 ("allowed", Outcome::Allowed),
                 ("denied", Outcome::Denied),
-                ("spared", Outcome::Spared),
+                ("shadow_denied", Outcome::ShadowDenied),
                 ("failed", Outcome::Failed),
             ],
         )?;

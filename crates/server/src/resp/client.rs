@@ -1,6 +1,6 @@
 //! `CLIENT`: what a connection is called, and what it wants.
 
-use super::mistakes::wrong_subcommand;
+use super::errors::wrong_subcommand;
 use super::parse::Command;
 use super::reply::Reply;
 use super::session::{Replies, Session, valid_name};

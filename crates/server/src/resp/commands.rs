@@ -1,10 +1,10 @@
-//! `COMMAND`: which commands there are, for clients that ask before they send.
+//! `COMMAND`: which commands there are, for clients that operation before they send.
 
 use std::sync::LazyLock;
 
 use tollgate_core::Act;
 
-use super::mistakes::wrong_subcommand;
+use super::errors::wrong_subcommand;
 use super::parse::Command;
 use super::reply::Reply;
 
@@ -25,7 +25,7 @@ const PLAIN: [(&str, i64, i64, &str); 16] = [
     ("client", -2, 0, "What the connection is called, and what it wants."),
     ("cluster", -2, 0, "Says that this is no cluster."),
     ("command", -1, 0, "Which commands there are."),
-    ("config", -2, 0, "A few settings that tools ask for."),
+    ("config", -2, 0, "A few settings that tools operation for."),
     ("discard", 1, 0, "Forgets what was sent since MULTI."),
     ("echo", 2, 0, "Answers with what was sent."),
     ("exec", 1, 0, "Does what was sent since MULTI."),

@@ -11,15 +11,15 @@ use super::parse::{Broken, Command, Commands};
 use super::reply::{Reply, Version};
 use super::session::Session;
 use super::transaction::Queue;
-use super::{Dialect, Read, read};
-use crate::bounds::RespBounds;
+use super::{Dialect, Parsed, read};
 use crate::engine::Answer;
 use crate::engine::policies::Policies;
-use crate::host::event_loop::Loop;
-use crate::host::wire::{Event, Unread, Wire};
+use crate::host::transport::{ReadEvent, Transport, Unread};
+use crate::host::worker::Worker;
+use crate::limits::RespLimits;
 
 pub(crate) struct Connection {
-    wire: Wire,
+    transport: Transport,
     session: Session,
 }
 
@@ -31,36 +31,36 @@ enum End {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, number: u64, home: Rc<Loop>) -> Connection {
-        let wire = Wire::new(stream, number, home, |home| &home.resp);
-        Connection { wire, session: Session::new(number) }
+    pub(crate) fn new(stream: TcpStream, number: u64, worker: Rc<Worker>) -> Connection {
+        let transport = Transport::new(stream, number, worker, |worker| &worker.resp);
+        Connection { transport, session: Session::new(number) }
     }
 
-    fn bounds(&self) -> &RespBounds {
-        &self.wire.home.bounds().resp
+    fn bounds(&self) -> &RespLimits {
+        &self.transport.worker.bounds().resp
     }
 
     /// Answers until one side leaves.
     pub(crate) async fn serve(mut self) {
-        while let Event::Came(mut buffer, filled) = self.wire.next().await {
-            let mut commands = self.wire.home.commands.take().unwrap_or_default();
+        while let ReadEvent::Data(mut buffer, filled) = self.transport.next().await {
+            let mut commands = self.transport.worker.commands.take().unwrap_or_default();
             let bytes = buffer.get_mut(..filled).unwrap_or_default();
             let (taken, answered) = self.answer(&mut commands, bytes).await;
-            self.wire.home.commands.give_back(commands);
+            self.transport.worker.commands.give_back(commands);
             match answered {
                 Ok(()) => {}
-                Err(End::Broken(broken)) => self.say_goodbye(broken),
+                Err(End::Broken(broken)) => self.close_with_error(broken),
                 Err(End::Unread(Unread)) => return,
             }
             let is_full = filled == buffer.len();
-            self.wire.leaving |= self.session.leaving;
-            self.wire.keep(buffer, taken, filled);
+            self.transport.leaving |= self.session.leaving;
+            self.transport.keep(buffer, taken, filled);
             if is_full {
                 // Others have waited.
                 yield_now().await;
             }
         }
-        self.wire.close().await;
+        self.transport.close().await;
     }
 
     /// Answers all commands that have arrived whole, and says how many bytes they took.
@@ -96,16 +96,16 @@ impl Connection {
                 1 => self.answer_alone(&mut left).await,
                 _ => self.answer_some(&mut left).await,
             };
-            self.wire.drain().await?;
+            self.transport.drain().await?;
             let Some(queue) = queue else { continue };
             if self.session.is_answered() {
-                Reply::new(&mut self.wire.out, self.session.version()).array(queue.len());
+                Reply::new(&mut self.transport.out, self.session.version()).array(queue.len());
             }
             let mut queued = queue.iter().peekable();
             while queued.peek().is_some() {
                 let some = self.bounds().pipeline;
                 self.answer_some(&mut queued.by_ref().take(some)).await;
-                self.wire.drain().await?;
+                self.transport.drain().await?;
                 yield_now().await;
             }
         }
@@ -118,16 +118,18 @@ impl Connection {
         &mut self,
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
-        let Connection { session, wire: Wire { home, out, .. } } = self;
-        let policies = LazyCell::new(|| home.engine().policies());
-        let read = match hear(&commands.next()?, session, home, || &policies) {
+        let Connection { session, transport: Transport { worker, out, .. } } = self;
+        let policies = LazyCell::new(|| worker.engine().policies());
+        let read = match parse_or_queue(&commands.next()?, session, worker, || &policies) {
             Ok(read) => read,
             Err(queue) => return Some(queue),
         };
         let answered = session.is_answered();
         let answer = match &read {
-            Read::Ask(ask, _) => Some(home.engine().answer_alone(home.place(), ask).await),
-            Read::Said(_) => None,
+            Parsed::Operation(operation, _) => {
+                Some(worker.engine().answer_alone(worker.id(), operation).await)
+            }
+            Parsed::Reply(_) => None,
         };
         if answered {
             write(&read, answer.as_ref(), session.version(), out);
@@ -141,35 +143,35 @@ impl Connection {
         &mut self,
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
-        let Connection { session, wire: Wire { home, out, .. } } = self;
+        let Connection { session, transport: Transport { worker, out, .. } } = self;
         // These hold for all that came together, whatever is set meanwhile.
-        let policies = LazyCell::new(|| home.engine().policies());
-        let mut reads: SmallVec<[(Read<'_>, bool); 1]> =
+        let policies = LazyCell::new(|| worker.engine().policies());
+        let mut reads: SmallVec<[(Parsed<'_>, bool); 1]> =
             SmallVec::with_capacity(commands.size_hint().0);
         let (mut exec, mut said_bytes) = (None, 0);
         for command in commands {
-            let read = match hear(&command, session, home, || &policies) {
+            let read = match parse_or_queue(&command, session, worker, || &policies) {
                 Ok(read) => read,
                 Err(queue) => {
                     exec = Some(queue);
                     break;
                 }
             };
-            if let Read::Said(said) = &read {
+            if let Parsed::Reply(said) = &read {
                 said_bytes += said.len();
             }
             reads.push((read, session.is_answered()));
-            if session.leaving || said_bytes >= home.bounds().resp.unread_bytes {
+            if session.leaving || said_bytes >= worker.bounds().resp.max_pending_bytes {
                 break;
             }
         }
-        let asks = reads.iter().filter_map(|(read, _)| match read {
-            Read::Ask(ask, _) => Some(ask),
-            Read::Said(_) => None,
+        let operations = reads.iter().filter_map(|(read, _)| match read {
+            Parsed::Operation(operation, _) => Some(operation),
+            Parsed::Reply(_) => None,
         });
-        let mut answers = home.engine().answer(home.place(), asks).await.into_iter();
+        let mut answers = worker.engine().answer(worker.id(), operations).await.into_iter();
         for (read, answered) in &reads {
-            let answer = matches!(read, Read::Ask(..)).then(|| answers.next()).flatten();
+            let answer = matches!(read, Parsed::Operation(..)).then(|| answers.next()).flatten();
             if *answered {
                 write(read, answer.as_ref(), session.version(), out);
             }
@@ -178,11 +180,11 @@ impl Connection {
     }
 
     /// What follows would be misread: says why, and leaves.
-    fn say_goodbye(&mut self, broken: Broken) {
+    fn close_with_error(&mut self, broken: Broken) {
         self.session.leaving = true;
         if broken != Broken::Foreign {
             let text = format!("ERR Protocol error: {broken}");
-            Reply::new(&mut self.wire.out, self.session.version()).error(text.as_bytes());
+            Reply::new(&mut self.transport.out, self.session.version()).error(text.as_bytes());
         }
     }
 }
@@ -191,27 +193,34 @@ impl Connection {
 ///
 /// # Errors
 /// What was queued, if it is to be done now.
-fn hear<'a>(
+fn parse_or_queue<'a>(
     command: &Command<'a>,
     session: &mut Session,
-    home: &Loop,
+    worker: &Worker,
     policies: impl FnOnce() -> &'a Policies,
-) -> Result<Read<'a>, Box<Queue>> {
-    match session.queue(command, home.bounds().resp.transaction_bytes) {
-        None => Ok(read(command, session, policies, &home.rates)),
-        Some(Err(said)) => Ok(Read::Said(said)),
+) -> Result<Parsed<'a>, Box<Queue>> {
+    match session.queue(command, worker.bounds().resp.transaction_bytes) {
+        None => Ok(read(command, session, policies, &worker.rates)),
+        Some(Err(said)) => Ok(Parsed::Reply(said)),
         Some(Ok(queue)) => Err(queue),
     }
 }
 
 /// Writes what was read, or what it was answered.
-pub(super) fn write(read: &Read<'_>, answer: Option<&Answer>, version: Version, out: &mut Vec<u8>) {
+pub(super) fn write(
+    read: &Parsed<'_>,
+    answer: Option<&Answer>,
+    version: Version,
+    out: &mut Vec<u8>,
+) {
     match (read, answer) {
-        (Read::Said(said), _) => out.extend_from_slice(said),
-        (Read::Ask(_, Dialect::Throttle), Some(answer)) => {
+        (Parsed::Reply(said), _) => out.extend_from_slice(said),
+        (Parsed::Operation(_, Dialect::Throttle), Some(answer)) => {
             Reply::new(out, version).throttle(answer);
         }
-        (Read::Ask(_, Dialect::Ours), Some(answer)) => Reply::new(out, version).decision(answer),
-        (Read::Ask(..), None) => {}
+        (Parsed::Operation(_, Dialect::Ours), Some(answer)) => {
+            Reply::new(out, version).decision(answer);
+        }
+        (Parsed::Operation(..), None) => {}
     }
 }

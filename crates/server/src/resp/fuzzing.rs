@@ -4,9 +4,9 @@ use super::connection::write;
 use super::parse::{Broken, Command, Commands};
 use super::reply::Reply;
 use super::session::Session;
-use super::{Read, read};
-use crate::fuzzing::{at_once, hear};
-use crate::host::event_loop::Loop;
+use super::{Parsed, read};
+use crate::fuzzing::{at_once, feed};
+use crate::host::worker::Worker;
 
 /// What was heard, and what was said.
 #[derive(Debug, PartialEq)]
@@ -18,15 +18,15 @@ pub(crate) struct Talk {
 }
 
 /// What comes of bytes.
-pub(crate) fn answers(home: &Loop, pieces: [&[u8]; 2]) -> Talk {
+pub(crate) fn answers(worker: &Worker, pieces: [&[u8]; 2]) -> Talk {
     let talk = Talk { commands: Vec::new(), answers: Vec::new(), broken: None };
-    let mut connection = Connection { home, session: Session::new(1), talk };
-    hear(pieces, home.bounds().resp.command_bytes, |bytes| connection.answer(bytes));
+    let mut connection = Connection { worker, session: Session::new(1), talk };
+    feed(pieces, worker.bounds().resp.command_bytes, |bytes| connection.answer(bytes));
     connection.talk
 }
 
 struct Connection<'h> {
-    home: &'h Loop,
+    worker: &'h Worker,
     session: Session,
     talk: Talk,
 }
@@ -34,7 +34,7 @@ struct Connection<'h> {
 impl Connection<'_> {
     /// How many bytes were taken; `None` if the connection ends.
     fn answer(&mut self, bytes: &mut [u8]) -> Option<usize> {
-        let bounds = &self.home.bounds().resp;
+        let bounds = &self.worker.bounds().resp;
         let (mut commands, mut start) = (Commands::default(), 0);
         loop {
             let left = bytes.get_mut(start..).unwrap_or_default();
@@ -56,14 +56,14 @@ impl Connection<'_> {
     }
 
     fn answer_all<'c>(&mut self, commands: impl Iterator<Item = Command<'c>>) {
-        let bounds = &self.home.bounds().resp;
+        let bounds = &self.worker.bounds().resp;
         for command in commands {
             if self.session.leaving {
                 return;
             }
             let words: Vec<Vec<u8>> = command.words_from(0).map(Vec::from).collect();
-            assert!((1..=bounds.words).contains(&words.len()));
-            assert!(words.iter().all(|word| word.len() <= bounds.word_bytes));
+            assert!((1..=bounds.args).contains(&words.len()));
+            assert!(words.iter().all(|word| word.len() <= bounds.arg_bytes));
             self.talk.commands.push(words);
             match self.session.queue(&command, bounds.transaction_bytes) {
                 None => self.answer_one(&command),
@@ -79,14 +79,14 @@ impl Connection<'_> {
     }
 
     fn answer_one(&mut self, command: &Command<'_>) {
-        let engine = self.home.engine();
+        let engine = self.worker.engine();
         let policies = engine.policies();
-        let read = read(command, &mut self.session, || &policies, &self.home.rates);
+        let read = read(command, &mut self.session, || &policies, &self.worker.rates);
         let answer = match &read {
-            Read::Said(_) => None,
-            Read::Ask(ask, _) => {
-                assert_eq!(ask.items().count(), ask.len(), "every limit has its key");
-                Some(at_once(engine.answer_alone(0, ask)))
+            Parsed::Reply(_) => None,
+            Parsed::Operation(operation, _) => {
+                assert_eq!(operation.items().count(), operation.len(), "every limit has its key");
+                Some(at_once(engine.answer_alone(0, operation)))
             }
         };
         let mut said = Vec::new();

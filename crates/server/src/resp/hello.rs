@@ -1,6 +1,6 @@
 //! `HELLO` and `AUTH`: in which version to speak, and who speaks. There are no passwords yet.
 
-use super::about::REDIS_VERSION;
+use super::info::REDIS_VERSION;
 use super::parse::Command;
 use super::reply::{Reply, Version};
 use super::session::{Session, valid_name};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::inline;
-use crate::bounds::RespBounds;
+use crate::limits::RespLimits;
 
 /// The commands that have arrived whole. Made once, and filled again and again.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Commands {
     pub(crate) fn parse(
         &mut self,
         buffer: &mut [u8],
-        bounds: &RespBounds,
+        bounds: &RespLimits,
     ) -> (usize, Result<(), Broken>) {
         self.words.clear();
         self.ends.clear();
@@ -133,7 +133,7 @@ impl Commands {
         &mut self,
         buffer: &mut [u8],
         start: usize,
-        bounds: &RespBounds,
+        bounds: &RespLimits,
     ) -> Result<Step<()>, Broken> {
         match buffer.get(start) {
             None => Ok(Step::Part),
@@ -147,14 +147,14 @@ impl Commands {
         &mut self,
         buffer: &[u8],
         start: usize,
-        bounds: &RespBounds,
+        bounds: &RespLimits,
     ) -> Result<Step<()>, Broken> {
         let Step::Whole(count, mut at) = number(buffer, start + 1, Broken::Count)? else {
             return Ok(Step::Part);
         };
         // No words at all, or "none": nothing is asked.
         let count = usize::try_from(count).unwrap_or(0);
-        if count > bounds.words {
+        if count > bounds.args {
             return Err(Broken::Count);
         }
         for _ in 0..count {
@@ -173,7 +173,7 @@ impl Commands {
         &mut self,
         buffer: &mut [u8],
         start: usize,
-        bounds: &RespBounds,
+        bounds: &RespLimits,
     ) -> Result<Step<()>, Broken> {
         let rest = buffer.get_mut(start..).unwrap_or_default();
         let Some(length) = rest.iter().position(|byte| *byte == b'\n') else {
@@ -186,7 +186,7 @@ impl Commands {
         let (line, known) = (rest.get_mut(..length).unwrap_or_default(), self.words.len());
         inline::split(line, |word| self.words.push(start + word.start..start + word.end))?;
         let words = self.words.get(known..).unwrap_or_default();
-        if words.len() > bounds.words || words.iter().any(|word| word.len() > bounds.word_bytes) {
+        if words.len() > bounds.args || words.iter().any(|word| word.len() > bounds.arg_bytes) {
             return Err(Broken::TooLarge);
         }
         Ok(Step::Whole((), start + length + 1))
@@ -220,7 +220,7 @@ impl<'b> Command<'b> {
 
 /// `$4\r\nECHO\r\n`
 #[inline]
-fn word(buffer: &[u8], start: usize, bounds: &RespBounds) -> Result<Step<Range<usize>>, Broken> {
+fn word(buffer: &[u8], start: usize, bounds: &RespLimits) -> Result<Step<Range<usize>>, Broken> {
     match buffer.get(start) {
         Some(b'$') => {}
         Some(other) => return Err(Broken::Dollar(*other)),
@@ -230,7 +230,7 @@ fn word(buffer: &[u8], start: usize, bounds: &RespBounds) -> Result<Step<Range<u
         return Ok(Step::Part);
     };
     let length = usize::try_from(length).map_err(|_| Broken::Length)?;
-    if length > bounds.word_bytes {
+    if length > bounds.arg_bytes {
         return Err(Broken::Length);
     }
     let to = from + length;
@@ -248,7 +248,7 @@ fn has_leading_zero(buffer: &[u8], start: usize, end: usize) -> bool {
 }
 
 /// The most digits of a count or a length: no number of as many overflows.
-const MOST_DIGITS: usize = 10;
+const MAX_DIGITS: usize = 10;
 
 /// A whole number and the end of its line, as Redis reads it: without leading zeros.
 #[inline]
@@ -272,7 +272,7 @@ fn any_number(buffer: &[u8], start: usize, broken: Broken) -> Result<Step<i64>, 
     let (mut value, mut at) = (0_i64, from);
     loop {
         match buffer.get(at) {
-            Some(digit @ b'0'..=b'9') if at - from < MOST_DIGITS => {
+            Some(digit @ b'0'..=b'9') if at - from < MAX_DIGITS => {
                 value = value * 10 + i64::from(digit - b'0');
             }
             Some(b'\r') if at > from && !has_leading_zero(buffer, start, at) => break,

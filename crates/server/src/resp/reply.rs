@@ -47,7 +47,7 @@ impl<'o> Reply<'o> {
     /// `:5`
     #[inline]
     pub(crate) fn number(&mut self, number: i64) {
-        // Most are small, and are written in one piece.
+        // MaxConnections are small, and are written in one piece.
         match u8::try_from(number) {
             _ if number == -1 => self.out.extend_from_slice(b":-1\r\n"),
             Ok(one @ 0..10) => self.out.extend_from_slice(&[b':', b'0' + one, b'\r', b'\n']),

@@ -1,11 +1,11 @@
-//! What clients ask before and beside the operations they came for. Enough for today's clients with
+//! What clients operation before and beside the operations they came for. Enough for today's clients with
 //! their defaults.
 
-use super::mistakes::{unknown, wrong_arity};
+use super::errors::{unknown, wrong_arity};
 use super::parse::Command;
 use super::reply::{Reply, Version};
 use super::transaction::{Queue, Queued};
-use super::{about, commands, hello};
+use super::{commands, hello, info};
 
 /// What is known of one connection.
 #[derive(Debug)]
@@ -104,8 +104,8 @@ impl Session {
             (b"DISCARD", 1) => reply.error(b"ERR DISCARD without MULTI"),
             (b"SELECT", 2) => select(command, &mut reply),
             (b"COMMAND", _) => commands::answer(command, &mut reply),
-            (b"CONFIG", 2..) => about::config(command, &mut reply),
-            (b"INFO", _) => reply.text(&about::info(command)),
+            (b"CONFIG", 2..) => info::config(command, &mut reply),
+            (b"INFO", _) => reply.text(&info::info(command)),
             (b"CLUSTER", 2..) => reply.error(b"ERR This instance has cluster support disabled"),
             (b"QUIT", _) => {
                 self.leaving = true;

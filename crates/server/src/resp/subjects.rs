@@ -1,28 +1,31 @@
 //! Whom a command is about: a key, or where limits count named subjects, `ip=203.0.113.9 user=42`.
 //!
 //! Each in a word of its own, or all in one. In words of their own, keys with a name may hold anything:
-//! nobody who chooses one of them can choose another with it. Beside them a key without a name cannot be
+//! nobody who chooses one of them can choose another with it. CandidateOperation them a key without a name cannot be
 //! all that a key can: where it looks like one of the others, it is refused.
 
 use tollgate_core::{Key, Name};
 
-use crate::engine::ask::Keys;
-use crate::engine::kinds::Kinds;
+use crate::engine::operation::Keys;
+use crate::engine::required_keys::RequiredKeys;
 use crate::error::told;
 
 /// The keys that these words give; `None` if there are too many of them, or none.
 ///
 /// # Errors
 /// If one of them is no key, or no key of this policy.
-pub(super) fn read<'a>(kinds: &'a Kinds, words: &[&'a [u8]]) -> Result<Option<Keys<'a>>, String> {
+pub(super) fn read<'a>(
+    required: &'a RequiredKeys,
+    words: &[&'a [u8]],
+) -> Result<Option<Keys<'a>>, String> {
     match words {
         // Nobody is counted by name: whoever it is about.
-        [] | [_] if kinds.is_empty() => Ok(Some(Keys::Named(Box::default()))),
-        [key] if kinds.named.is_empty() => Ok(Some(Keys::One(as_key(key)?))),
+        [] | [_] if required.is_empty() => Ok(Some(Keys::Named(Box::default()))),
+        [key] if required.named.is_empty() => Ok(Some(Keys::One(as_key(key)?))),
         [] => Ok(None),
-        _ if kinds.named.is_empty() => Ok(None),
-        [all] => kinds.read(kinds.split(all)).map(Some),
-        each => kinds.read(each.iter().copied()).map(Some),
+        _ if required.named.is_empty() => Ok(None),
+        [all] => required.read(required.split(all)).map(Some),
+        each => required.read(each.iter().copied()).map(Some),
     }
 }
 
@@ -30,7 +33,7 @@ fn as_key(bytes: &[u8]) -> Result<Key<'_>, String> {
     Key::new(bytes).map_err(|unfit| unfit.to_string())
 }
 
-impl Kinds {
+impl RequiredKeys {
     fn read<'a>(&'a self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Keys<'a>, String> {
         let mut keys: Vec<(&'a str, Key<'a>)> = Vec::new();
         for part in parts {
@@ -58,9 +61,9 @@ impl Kinds {
     }
 
     fn no_key(&self, part: &[u8]) -> String {
-        let kinds: Vec<_> = self.named.iter().map(Name::as_str).collect();
-        let kinds = kinds.join("=…, ");
-        format!("'{}' is no key of this policy: expected {kinds}=…", told(part))
+        let required: Vec<_> = self.named.iter().map(Name::as_str).collect();
+        let required = required.join("=…, ");
+        format!("'{}' is no key of this policy: expected {required}=…", told(part))
     }
 
     /// The kind whose `name=` stands at the start, and what follows.

@@ -5,7 +5,7 @@ use tollgate_core::{Act, Decimal, Id, MAX_COST};
 
 use super::parse::Command;
 use super::subjects;
-use crate::engine::ask::{Ask, Options};
+use crate::engine::operation::{Operation, Options};
 use crate::engine::policies::Policies;
 use crate::error::told;
 
@@ -17,19 +17,19 @@ pub(crate) fn read<'a>(
     act: Act,
     command: &Command<'a>,
     policies: &'a Policies,
-) -> Result<Ask<'a>, String> {
+) -> Result<Operation<'a>, String> {
     let name = command.word(1).ok_or_else(|| usage(act))?;
-    let regime = policies.find(name)?;
+    let policy = policies.find(name)?;
     // The first word is the key, whatever it is called, where there must be one.
-    let given = usize::from(command.len() > 2 && !regime.kinds().is_empty());
+    let given = usize::from(command.len() > 2 && !policy.required().is_empty());
     let more = command.words_from(2 + given).take_while(|word| !is_option(word)).count();
     let keys: SmallVec<[&[u8]; 2]> = command.words_from(2).take(given + more).collect();
-    let keys = subjects::read(regime.kinds(), &keys)?.ok_or_else(|| usage(act))?;
+    let keys = subjects::read(policy.required(), &keys)?.ok_or_else(|| usage(act))?;
     let options = options(act, command.words_from(2 + given + more))?;
     if act.needs_id() && options.id.is_none() {
         return Err(format!("TG.{} needs an ID", upper(act)));
     }
-    Ask::new(regime, keys, act, options)
+    Operation::new(policy, keys, act, options)
 }
 
 const COST: &str = "COST";

@@ -10,11 +10,11 @@ use foldhash::fast::RandomState;
 use tollgate_core::{Act, Key, Limit, MAX_COST, Name};
 
 use super::parse::Command;
-use crate::engine::ask::Ask;
+use crate::engine::operation::Operation;
 use crate::error::told;
 
 /// How many limits are kept at hand. Whoever sends more has them read anew.
-const MOST_LIMITS: usize = 1_024;
+const MAX_LIMITS: usize = 1_024;
 
 const USAGE: &str = "Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
 
@@ -37,7 +37,7 @@ impl Rates {
             return Ok(Rc::clone(limit));
         }
         let limit = Rc::new(parse(rate)?);
-        if known.len() >= MOST_LIMITS {
+        if known.len() >= MAX_LIMITS {
             known.clear();
         }
         known.insert(rate, Rc::clone(&limit));
@@ -59,7 +59,7 @@ fn parse((burst, count, period): Rate) -> Result<Limit, String> {
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub(crate) fn read<'a>(command: &Command<'a>, rates: &Rates) -> Result<Ask<'a>, String> {
+pub(crate) fn read<'a>(command: &Command<'a>, rates: &Rates) -> Result<Operation<'a>, String> {
     let (Some(key), Some(burst), Some(count), Some(period), 5..=6) =
         (command.word(1), command.word(2), command.word(3), command.word(4), command.len())
     else {
@@ -80,7 +80,7 @@ pub(crate) fn read<'a>(command: &Command<'a>, rates: &Rates) -> Result<Ask<'a>, 
         act if act == Act::Refund || most < MAX_COST => quantity.unsigned_abs().min(MAX_COST),
         _ => quantity.unsigned_abs(),
     };
-    Ok(Ask::travelling(&POLICY, limit, key, act, cost))
+    Ok(Operation::inline(&POLICY, limit, key, act, cost))
 }
 
 /// As many digits as cannot overflow.

@@ -2,7 +2,7 @@
 //! every pipeline so.
 
 use super::commands;
-use super::mistakes::{unknown, wrong_arity};
+use super::errors::{unknown, wrong_arity};
 use super::parse::{Command, Commands};
 
 /// What was sent since `MULTI`.

@@ -1,7 +1,7 @@
 //! Batches that are none. Nothing is taken by any of them.
 
 use crate::case::{Case, Reply};
-use crate::talk::http::post;
+use crate::support::http::post;
 
 const BATCH: &str = "/v1/check/batch";
 

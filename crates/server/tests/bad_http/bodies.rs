@@ -1,7 +1,7 @@
 //! Bodies: how long they are, and the pieces they come in.
 
 use crate::case::{Case, Reply};
-use crate::talk::http::post;
+use crate::support::http::post;
 
 const BROKEN_PIECE: &str = "a piece of the body is malformed";
 const TOO_LARGE: &str = "the body of the request is too large";

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tollgate_server::Server;
 
-use crate::talk::Client;
-use crate::talk::http::{HEALTHY, HEALTHZ, undated};
+use crate::support::Client;
+use crate::support::http::{HEALTHY, HEALTHZ, undated};
 
 pub(crate) struct Case {
     sent: Vec<u8>,

@@ -1,7 +1,7 @@
 //! Header fields.
 
 use crate::case::{Case, Reply};
-use crate::talk::http::{HEALTHZ, get};
+use crate::support::http::{HEALTHZ, get};
 
 const NOT_HTTP: &str = "this is not HTTP";
 

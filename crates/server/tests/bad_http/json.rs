@@ -1,7 +1,7 @@
 //! Bodies in JSON that are no operation.
 
 use crate::case::{Case, Reply};
-use crate::talk::http::post;
+use crate::support::http::post;
 
 /// Sent to `/v1/check`: it cannot be read.
 const MALFORMED: &[(&str, &str)] = &[

@@ -1,8 +1,8 @@
 //! Request lines, and bytes that are none.
 
 use crate::case::{Case, Reply};
-use crate::talk::array;
-use crate::talk::http::HEALTHZ;
+use crate::support::array;
+use crate::support::http::HEALTHZ;
 
 const NOT_HTTP: &str = "this is not HTTP";
 

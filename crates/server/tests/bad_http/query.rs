@@ -1,7 +1,7 @@
 //! What proxies ask, with mistakes.
 
 use crate::case::{Case, Reply};
-use crate::talk::http::get;
+use crate::support::http::get;
 
 /// What is told of a key of the policy `default` that nobody has used.
 const FRESH: &str = "cache-control: no-store\r\nratelimit: \"default\";r=5\r\n\

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use tollgate_server::Server;
 
-use crate::talk::Client;
+use crate::support::Client;
 
 /// What is asked afterwards, and answered if the connection goes on.
 const STILL: &str = "ECHO still-here\r\n";

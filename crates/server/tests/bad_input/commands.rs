@@ -1,7 +1,7 @@
 //! Commands that there are not, or not like this: all but those that ask for a decision.
 
 use crate::case::Case;
-use crate::talk::array;
+use crate::support::array;
 
 /// With the name under which it is told.
 const WRONG_ARITY: [(&str, &str); 22] = [

@@ -1,7 +1,7 @@
 //! The commands of our own with mistakes.
 
 use crate::case::Case;
-use crate::talk::array;
+use crate::support::array;
 
 /// After `TG.CHECK api k`: none of these is a whole cost.
 const NO_COSTS: [&str; 9] =

@@ -1,7 +1,7 @@
 //! `CL.THROTTLE` with mistakes, and with numbers at the ends of their ranges.
 
 use crate::case::Case;
-use crate::talk::array;
+use crate::support::array;
 
 const USAGE: &str =
     "ERR Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";

@@ -1,7 +1,7 @@
 //! Bytes that are no command, or one that is too large, or not from a client of ours.
 
 use crate::case::Case;
-use crate::talk::array;
+use crate::support::array;
 
 const LENGTHS_OF_ARRAYS: [&str; 23] = [
     "*\r\n",

@@ -4,16 +4,16 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use tollgate_server::{Config, Mistake};
+use tollgate_server::{Config, Diagnostic};
 
 use crate::DESIGN;
 
 /// Words of which files are made.
 const WORDS: &str = "[ ] [[ ]] { } = . , \" ' \"\"\" ''' # \\ \\u00e9 é \u{1b} \0 \u{feff} \
-    server store policy rule lists tls auth http resp grpc loops http_bounds resp_bounds limits \
+    server store policy rule lists tls auth http resp grpc threads http_limits resp_limits limits \
     candidate overrides key factor enforce headers distribution on_failure when keys cost allow \
-    deny url prefix max_keys deadline off true 0 1 -1 1.5 1e400 inf 0x10 1979-05-27 \"5s\" \
-    \"ip=1\" \"redis://a\" [server.http_bounds]";
+    deny url prefix max_keys timeout off true 0 1 -1 1.5 1e400 inf 0x10 1979-05-27 \"5s\" \
+    \"ip=1\" \"redis://a\" [server.http_limits]";
 
 /// What stands between them, and whole limits.
 const REST: [&str; 7] = [
@@ -47,7 +47,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     };
     prop_assert!(told.len() <= 100);
     prop_assert!(told.is_sorted_by_key(|told| (told.line, told.column)));
-    for Mistake { line, column, what, .. } in &told {
+    for Diagnostic { line, column, what, .. } in &told {
         let length = text.split('\n').nth(line - 1).map(|line| line.chars().count());
         prop_assert!(length.is_some_and(|length| (1..=length + 1).contains(column)), "{}", what);
         prop_assert!(!what.is_empty() && !what.contains(char::is_control), "{:?}", what);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::{Enforce, Name, WhenFull};
 use tollgate_http::Dialect;
-use tollgate_server::{Config, HttpBounds, Listen, RespBounds};
+use tollgate_server::{Config, HttpLimits, Listen, RespLimits};
 
 use crate::{DESIGN, lines, mistakes};
 
@@ -18,16 +18,16 @@ fn policies(text: &str) -> Config {
 
 #[test]
 fn an_empty_file_is_the_default() {
-    let nothing = "[server]\n[server.tls]\n[server.auth]\n[server.http_bounds]\n\
-                   [server.resp_bounds]\n[store]\n[policy]\n[lists]\n";
+    let nothing = "[server]\n[server.tls]\n[server.auth]\n[server.http_limits]\n\
+                   [server.resp_limits]\n[store]\n[policy]\n[lists]\n";
     for text in ["", "\n", "# nothing\n", "\u{feff}", nothing, "rule = []\nlists.allow = []"] {
         assert_eq!(Config::parse(text), Ok(Config::default()), "{text:?}");
     }
     let Config { server, store, policies, not_yet, .. } = Config::default();
     assert_eq!((server.http, server.resp), (at("127.0.0.1:8080"), at("127.0.0.1:6380")));
-    assert_eq!((server.grpc, server.loops), (Listen::Off, None));
-    assert_eq!(server.http_bounds, HttpBounds::default());
-    assert_eq!(server.resp_bounds, RespBounds::default());
+    assert_eq!((server.grpc, server.threads), (Listen::Off, None));
+    assert_eq!(server.http_limits, HttpLimits::default());
+    assert_eq!(server.resp_limits, RespLimits::default());
     assert_eq!((store.url.as_str(), store.prefix, store.max_keys), ("memory:", None, None));
     assert_eq!(store.when_full, WhenFull::Deny);
     assert!(policies.is_empty() && not_yet.is_empty());
@@ -72,28 +72,29 @@ fn what_is_not_acted_on_yet_is_told() {
 #[test]
 fn the_server_is_as_it_is_said() {
     let server = policies(
-        "[server]\nhttp = \"[::1]:80\"\nresp = 'off'\ngrpc = \"off\"\nloops = 0x10\n\
-         [server.http_bounds]\nheaders = 128\nhead_bytes = 1\nbody_bytes = 67_108_864\n\
-         batch = 2\npipeline = 3\nunread_bytes = 4\nstreams = 5\npatience = \"500ms\"\n\
+        "[server]\nhttp = \"[::1]:80\"\nresp = 'off'\ngrpc = \"off\"\nthreads = 0x10\n\
+         [server.http_limits]\nheaders = 128\nhead_bytes = 1\nbody_bytes = 67_108_864\n\
+         batch = 2\npipeline = 3\nmax_pending_bytes = 4\nstreams = 5\ntimeout = \"500ms\"\n\
          idle = \"24h\"\nconnections = 6\n\
-         [server.resp_bounds]\nwords = 1\nword_bytes = 2\ncommand_bytes = 3\n\
-         transaction_bytes = 4\npipeline = 5\nunread_bytes = 6\npatience = \"2m\"\n\
+         [server.resp_limits]\nargs = 1\narg_bytes = 2\ncommand_bytes = 3\n\
+         transaction_bytes = 4\npipeline = 5\nmax_pending_bytes = 6\ntimeout = \"2m\"\n\
          connections = 7\n",
     )
     .server;
     assert_eq!((server.http, server.resp, server.grpc), (at("[::1]:80"), Listen::Off, Listen::Off));
-    assert_eq!(server.loops.map(usize::from), Some(16));
-    let HttpBounds { headers, head_bytes, body_bytes, batch, pipeline, .. } = server.http_bounds;
+    assert_eq!(server.threads.map(usize::from), Some(16));
+    let HttpLimits { headers, head_bytes, body_bytes, batch, pipeline, .. } = server.http_limits;
     assert_eq!([headers, head_bytes, body_bytes, batch, pipeline], [128, 1, 67_108_864, 2, 3]);
-    let HttpBounds { unread_bytes, streams, patience, idle, connections, .. } = server.http_bounds;
-    assert_eq!((unread_bytes, streams, connections), (4, 5, 6));
-    assert_eq!(patience, Duration::from_millis(500));
+    let HttpLimits { max_pending_bytes, streams, timeout, idle, connections, .. } =
+        server.http_limits;
+    assert_eq!((max_pending_bytes, streams, connections), (4, 5, 6));
+    assert_eq!(timeout, Duration::from_millis(500));
     assert_eq!(idle, Duration::from_secs(86_400));
-    let RespBounds { words, word_bytes, command_bytes, transaction_bytes, .. } = server.resp_bounds;
-    assert_eq!([words, word_bytes, command_bytes, transaction_bytes], [1, 2, 3, 4]);
-    let RespBounds { pipeline, unread_bytes, patience, connections, .. } = server.resp_bounds;
-    assert_eq!([pipeline, unread_bytes, connections], [5, 6, 7]);
-    assert_eq!(patience, Duration::from_secs(120));
+    let RespLimits { args, arg_bytes, command_bytes, transaction_bytes, .. } = server.resp_limits;
+    assert_eq!([args, arg_bytes, command_bytes, transaction_bytes], [1, 2, 3, 4]);
+    let RespLimits { pipeline, max_pending_bytes, timeout, connections, .. } = server.resp_limits;
+    assert_eq!([pipeline, max_pending_bytes, connections], [5, 6, 7]);
+    assert_eq!(timeout, Duration::from_secs(120));
 }
 
 /// The system may choose the same port zero for all of them.
@@ -115,7 +116,7 @@ fn the_store_is_as_it_is_said() {
     ] {
         let store = policies(&format!("[store]\nurl = \"{url}\"\nwhen_full = \"allow\"")).store;
         assert_eq!(store.url, if far { url } else { "memory:" });
-        assert_eq!((store.is_far(), store.when_full), (far, WhenFull::Allow));
+        assert_eq!((store.is_remote(), store.when_full), (far, WhenFull::Allow));
         assert!(!format!("{store:?}").contains("secret"));
     }
 }

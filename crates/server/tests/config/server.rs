@@ -49,20 +49,23 @@ pub(crate) const CASES: [(&str, &str); 57] = [
         "[server]\ngrpc = \"127.0.0.1:8080\"",
         "2:8: server.grpc is 127.0.0.1:8080; expected an address other than that of server.http",
     ),
-    ("[server]\nloops = 0", "2:9: server.loops is 0; expected a whole number from 1 to 1024"),
-    ("[server]\nloops = 1025", "2:9: server.loops is 1025; expected a whole number from 1 to 1024"),
-    ("[server]\nloops = -1", "2:9: server.loops is -1; expected a whole number from 1 to 1024"),
+    ("[server]\nthreads = 0", "2:9: server.threads is 0; expected a whole number from 1 to 1024"),
     (
-        "[server]\nloops = \"two\"",
-        "2:9: server.loops is a string; expected a whole number from 1 to 1024",
+        "[server]\nthreads = 1025",
+        "2:9: server.threads is 1025; expected a whole number from 1 to 1024",
+    ),
+    ("[server]\nthreads = -1", "2:9: server.threads is -1; expected a whole number from 1 to 1024"),
+    (
+        "[server]\nthreads = \"two\"",
+        "2:9: server.threads is a string; expected a whole number from 1 to 1024",
     ),
     (
-        "[server]\nloops = 1.0",
-        "2:9: server.loops is a number with a fraction; expected a whole number from 1 to 1024",
+        "[server]\nthreads = 1.0",
+        "2:9: server.threads is a number with a fraction; expected a whole number from 1 to 1024",
     ),
     (
-        "[server]\nloops = 99999999999999999999",
-        "2:9: server.loops is 99999999999999999999; expected a whole number from 1 to 1024",
+        "[server]\nthreads = 99999999999999999999",
+        "2:9: server.threads is 99999999999999999999; expected a whole number from 1 to 1024",
     ),
     (
         "[server]\ntrusted_proxies = \"10.0.0.0/8\"",
@@ -116,126 +119,126 @@ pub(crate) const CASES: [(&str, &str); 57] = [
         "[server.auth]\ntoken_file = []",
         "2:14: server.auth.token_file is a list; expected the name of a file",
     ),
-    ("[server]\nhttp_bounds = 1", "2:15: server.http_bounds is a whole number; expected a table"),
-    ("[server]\nresp_bounds = []", "2:15: server.resp_bounds is a list; expected a table"),
+    ("[server]\nhttp_limits = 1", "2:15: server.http_limits is a whole number; expected a table"),
+    ("[server]\nresp_limits = []", "2:15: server.resp_limits is a list; expected a table"),
     (
-        "[server.http_bounds]\nheaders = 129",
-        "2:11: server.http_bounds.headers is 129; expected a whole number from 1 to 128",
+        "[server.http_limits]\nheaders = 129",
+        "2:11: server.http_limits.headers is 129; expected a whole number from 1 to 128",
     ),
     (
-        "[server.http_bounds]\nheaders = 0",
-        "2:11: server.http_bounds.headers is 0; expected a whole number from 1 to 128",
+        "[server.http_limits]\nheaders = 0",
+        "2:11: server.http_limits.headers is 0; expected a whole number from 1 to 128",
     ),
     (
-        "[server.http_bounds]\nhead_bytes = 67108865",
-        "2:14: server.http_bounds.head_bytes is 67108865; expected a whole number from 1 to \
+        "[server.http_limits]\nhead_bytes = 67108865",
+        "2:14: server.http_limits.head_bytes is 67108865; expected a whole number from 1 to \
          67108864",
     ),
     (
-        "[server.http_bounds]\nbody_bytes = \"64k\"",
-        "2:14: server.http_bounds.body_bytes is a string; expected a whole number from 1 to \
+        "[server.http_limits]\nbody_bytes = \"64k\"",
+        "2:14: server.http_limits.body_bytes is a string; expected a whole number from 1 to \
          67108864",
     ),
     (
-        "[server.http_bounds]\nbatch = 1.5",
-        "2:9: server.http_bounds.batch is a number with a fraction; expected a whole number \
+        "[server.http_limits]\nbatch = 1.5",
+        "2:9: server.http_limits.batch is a number with a fraction; expected a whole number \
          from 1 to 1000000",
     ),
     (
-        "[server.http_bounds]\npipeline = -1",
-        "2:12: server.http_bounds.pipeline is -1; expected a whole number from 1 to 1000000",
+        "[server.http_limits]\npipeline = -1",
+        "2:12: server.http_limits.pipeline is -1; expected a whole number from 1 to 1000000",
     ),
     (
-        "[server.http_bounds]\nunread_bytes = 0x4000001",
-        "2:16: server.http_bounds.unread_bytes is 0x4000001; expected a whole number from 1 to \
+        "[server.http_limits]\nmax_pending_bytes = 0x4000001",
+        "2:16: server.http_limits.max_pending_bytes is 0x4000001; expected a whole number from 1 to \
          67108864",
     ),
     (
-        "[server.http_bounds]\nstreams = 10001",
-        "2:11: server.http_bounds.streams is 10001; expected a whole number from 1 to 10000",
+        "[server.http_limits]\nstreams = 10001",
+        "2:11: server.http_limits.streams is 10001; expected a whole number from 1 to 10000",
     ),
     (
-        "[server.http_bounds]\npatience = 5",
-        "2:12: server.http_bounds.patience is a whole number; expected a length of time in ms, \
+        "[server.http_limits]\ntimeout = 5",
+        "2:12: server.http_limits.timeout is a whole number; expected a length of time in ms, \
          s, min or h, such as \"5s\", from 1ms to 1h",
     ),
     (
-        "[server.http_bounds]\npatience = \"5\"",
-        "2:12: server.http_bounds.patience is \"5\"; expected a length of time in ms, s, min or \
+        "[server.http_limits]\ntimeout = \"5\"",
+        "2:12: server.http_limits.timeout is \"5\"; expected a length of time in ms, s, min or \
          h, such as \"5s\", from 1ms to 1h",
     ),
     (
-        "[server.http_bounds]\npatience = \"0ms\"",
-        "2:12: server.http_bounds.patience is \"0ms\"; expected a length of time in ms, s, min \
+        "[server.http_limits]\ntimeout = \"0ms\"",
+        "2:12: server.http_limits.timeout is \"0ms\"; expected a length of time in ms, s, min \
          or h, such as \"5s\", from 1ms to 1h",
     ),
     (
-        "[server.http_bounds]\npatience = \"61min\"",
-        "2:12: server.http_bounds.patience is \"61min\"; expected a length of time in ms, s, \
+        "[server.http_limits]\ntimeout = \"61min\"",
+        "2:12: server.http_limits.timeout is \"61min\"; expected a length of time in ms, s, \
          min or h, such as \"5s\", from 1ms to 1h",
     ),
     (
-        "[server.http_bounds]\nidle = \"25h\"",
-        "2:8: server.http_bounds.idle is \"25h\"; expected a length of time in ms, s, min or h, \
+        "[server.http_limits]\nidle = \"25h\"",
+        "2:8: server.http_limits.idle is \"25h\"; expected a length of time in ms, s, min or h, \
          such as \"5s\", from 1ms to 24h",
     ),
     (
-        "[server.http_bounds]\nidle = \"1 s\"",
-        "2:8: server.http_bounds.idle is \"1 s\"; expected a length of time in ms, s, min or h, \
+        "[server.http_limits]\nidle = \"1 s\"",
+        "2:8: server.http_limits.idle is \"1 s\"; expected a length of time in ms, s, min or h, \
          such as \"5s\", from 1ms to 24h",
     ),
     (
-        "[server.http_bounds]\nconnections = 1_000_001",
-        "2:15: server.http_bounds.connections is 1_000_001; expected a whole number from 1 to \
+        "[server.http_limits]\nconnections = 1_000_001",
+        "2:15: server.http_limits.connections is 1_000_001; expected a whole number from 1 to \
          1000000",
     ),
     (
-        "[server.http_bounds]\nword_bytes = 1",
-        "2:1: server.http_bounds.word_bytes is not known; expected headers, head_bytes, \
-         body_bytes, batch, pipeline, unread_bytes, streams, patience, idle, connections or \
+        "[server.http_limits]\narg_bytes = 1",
+        "2:1: server.http_limits.arg_bytes is not known; expected headers, head_bytes, \
+         body_bytes, batch, pipeline, max_pending_bytes, streams, timeout, idle, connections or \
          peer_connections (did \
          you mean \"body_bytes\"?)",
     ),
     (
-        "[server.resp_bounds]\nwords = 0",
-        "2:9: server.resp_bounds.words is 0; expected a whole number from 1 to 1000000",
+        "[server.resp_limits]\nargs = 0",
+        "2:9: server.resp_limits.args is 0; expected a whole number from 1 to 1000000",
     ),
     (
-        "[server.resp_bounds]\nword_bytes = 0",
-        "2:14: server.resp_bounds.word_bytes is 0; expected a whole number from 1 to 67108864",
+        "[server.resp_limits]\narg_bytes = 0",
+        "2:14: server.resp_limits.arg_bytes is 0; expected a whole number from 1 to 67108864",
     ),
     (
-        "[server.resp_bounds]\ncommand_bytes = true",
-        "2:17: server.resp_bounds.command_bytes is a boolean; expected a whole number from 1 to \
+        "[server.resp_limits]\ncommand_bytes = true",
+        "2:17: server.resp_limits.command_bytes is a boolean; expected a whole number from 1 to \
          67108864",
     ),
     (
-        "[server.resp_bounds]\ntransaction_bytes = 67108865",
-        "2:21: server.resp_bounds.transaction_bytes is 67108865; expected a whole number from 1 \
+        "[server.resp_limits]\ntransaction_bytes = 67108865",
+        "2:21: server.resp_limits.transaction_bytes is 67108865; expected a whole number from 1 \
          to 67108864",
     ),
     (
-        "[server.resp_bounds]\npipeline = 1000001",
-        "2:12: server.resp_bounds.pipeline is 1000001; expected a whole number from 1 to 1000000",
+        "[server.resp_limits]\npipeline = 1000001",
+        "2:12: server.resp_limits.pipeline is 1000001; expected a whole number from 1 to 1000000",
     ),
     (
-        "[server.resp_bounds]\nunread_bytes = 1e3",
-        "2:16: server.resp_bounds.unread_bytes is a number with a fraction; expected a whole \
+        "[server.resp_limits]\nmax_pending_bytes = 1e3",
+        "2:16: server.resp_limits.max_pending_bytes is a number with a fraction; expected a whole \
          number from 1 to 67108864",
     ),
     (
-        "[server.resp_bounds]\npatience = \"2h\"",
-        "2:12: server.resp_bounds.patience is \"2h\"; expected a length of time in ms, s, min \
+        "[server.resp_limits]\ntimeout = \"2h\"",
+        "2:12: server.resp_limits.timeout is \"2h\"; expected a length of time in ms, s, min \
          or h, such as \"5s\", from 1ms to 1h",
     ),
     (
-        "[server.resp_bounds]\nconnections = 0",
-        "2:15: server.resp_bounds.connections is 0; expected a whole number from 1 to 1000000",
+        "[server.resp_limits]\nconnections = 0",
+        "2:15: server.resp_limits.connections is 0; expected a whole number from 1 to 1000000",
     ),
     (
-        "[server.resp_bounds]\nheaders = 1",
-        "2:1: server.resp_bounds.headers is not known; expected words, word_bytes, \
-         command_bytes, transaction_bytes, pipeline, unread_bytes, patience, \
+        "[server.resp_limits]\nheaders = 1",
+        "2:1: server.resp_limits.headers is not known; expected args, arg_bytes, \
+         command_bytes, transaction_bytes, pipeline, max_pending_bytes, timeout, \
          connections or peer_connections",
     ),
 ];

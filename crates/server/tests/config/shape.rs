@@ -34,8 +34,8 @@ pub(crate) const CASES: [(&str, &str); 22] = [
     ),
     (
         "server.htp = \"off\"",
-        "1:8: server.htp is not known; expected http, resp, grpc, loops, http_bounds, \
-         resp_bounds, trusted_proxies, ipv6_prefix, tls or auth (did you mean \"http\"?)",
+        "1:8: server.htp is not known; expected http, resp, grpc, threads, http_limits, \
+         resp_limits, trusted_proxies, ipv6_prefix, tls or auth (did you mean \"http\"?)",
     ),
     (
         "[server.http]",
@@ -44,13 +44,13 @@ pub(crate) const CASES: [(&str, &str); 22] = [
     ),
     (
         "[server]\nhttpbounds = {}",
-        "2:1: server.httpbounds is not known; expected http, resp, grpc, loops, http_bounds, \
-         resp_bounds, trusted_proxies, ipv6_prefix, tls or auth (did you mean \"http_bounds\"?)",
+        "2:1: server.httpbounds is not known; expected http, resp, grpc, threads, http_limits, \
+         resp_limits, trusted_proxies, ipv6_prefix, tls or auth (did you mean \"http_limits\"?)",
     ),
     (
         "[server.policy.a]",
-        "1:9: server.policy is not known; expected http, resp, grpc, loops, http_bounds, \
-         resp_bounds, trusted_proxies, ipv6_prefix, tls or auth",
+        "1:9: server.policy is not known; expected http, resp, grpc, threads, http_limits, \
+         resp_limits, trusted_proxies, ipv6_prefix, tls or auth",
     ),
     ("[a.b.c]\nd = 1", "1:2: a is not known; expected server, store, policy, rule or lists"),
     (

@@ -80,23 +80,23 @@ pub(crate) const CASES: [(&str, &str); 20] = [
     ),
     ("[store]\nwhen_full = true", "2:13: store.when_full is a boolean; expected deny or allow"),
     (
-        "[store]\ndeadline = 20",
-        "2:12: store.deadline is a whole number; expected a length of time in ms, s, min or h, \
+        "[store]\ntimeout = 20",
+        "2:12: store.timeout is a whole number; expected a length of time in ms, s, min or h, \
          such as \"5s\", from 1ms to 1min",
     ),
     (
-        "[store]\ndeadline = \"20\"",
-        "2:12: store.deadline is \"20\"; expected a length of time in ms, s, min or h, such as \
+        "[store]\ntimeout = \"20\"",
+        "2:12: store.timeout is \"20\"; expected a length of time in ms, s, min or h, such as \
          \"5s\", from 1ms to 1min",
     ),
     (
-        "[store]\ndeadline = \"2min\"",
-        "2:12: store.deadline is \"2min\"; expected a length of time in ms, s, min or h, such \
+        "[store]\ntimeout = \"2min\"",
+        "2:12: store.timeout is \"2min\"; expected a length of time in ms, s, min or h, such \
          as \"5s\", from 1ms to 1min",
     ),
     (
         "[store]\nmax_key = 1",
-        "2:1: store.max_key is not known; expected url, prefix, max_keys, when_full or deadline \
+        "2:1: store.max_key is not known; expected url, prefix, max_keys, when_full or timeout \
          (did you mean \"max_keys\"?)",
     ),
     (

@@ -31,14 +31,17 @@ pub(crate) const CASES: [(&str, &str); 28] = [
         "2:13: no TOML: missing escaped value, expected `b`, `e`, `f`, `n`, `r`, `\\`, `\"`, \
          `x`, `u`, `U`",
     ),
-    ("[server]\nloops = 1__0", "2:10: no TOML: `_` may only go between digits"),
-    ("[server]\nloops = 010", "2:9: no TOML: unexpected leading zero"),
-    ("[server]\nloops = 0x", "2:9: server.loops is 0x; expected a whole number from 1 to 1024"),
+    ("[server]\nthreads = 1__0", "2:10: no TOML: `_` may only go between digits"),
+    ("[server]\nthreads = 010", "2:9: no TOML: unexpected leading zero"),
+    ("[server]\nthreads = 0x", "2:9: server.threads is 0x; expected a whole number from 1 to 1024"),
     (
-        "[server]\nloops = 10_0\u{1b}000",
-        "2:9: server.loops is 10_0\\u{1b}000; expected a whole number from 1 to 1024",
+        "[server]\nthreads = 10_0\u{1b}000",
+        "2:9: server.threads is 10_0\\u{1b}000; expected a whole number from 1 to 1024",
     ),
-    ("[server]\nloops = 1x", "2:9: no TOML: string values must be quoted, expected literal string"),
+    (
+        "[server]\nthreads = 1x",
+        "2:9: no TOML: string values must be quoted, expected literal string",
+    ),
     ("[policy.a]\nlimits = {", "2:11: no TOML: unclosed inline table, expected `}`"),
     ("[]\n", "1:2: no TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"),
     (

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tollgate::Time;
 
 use crate::Talk;
-use crate::talk::http::server_on;
-use crate::talk::{Client, policy};
+use crate::support::http::server_on;
+use crate::support::{Client, policy};
 
 const TRACES: &str = include_str!("../../../core/src/contract/vectors/traces.jsonl");
 

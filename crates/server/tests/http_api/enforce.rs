@@ -7,8 +7,8 @@ use tollgate::Enforce;
 
 use crate::Talk;
 use crate::metrics::{decisions, samples};
-use crate::talk::Client;
-use crate::talk::http::Answer;
+use crate::support::Client;
+use crate::support::http::Answer;
 
 fn talk(enforce: &str) -> Talk {
     Talk::of(&format!("[policy.p]\nlimits = [\"gcra 1/s burst 1\"]\nenforce = \"{enforce}\""))
@@ -25,7 +25,7 @@ fn beyond(talk: &mut Talk) -> [Answer; 2] {
 
 fn outcomes(talk: &mut Talk) -> [f64; 3] {
     let samples = samples(&mut talk.client);
-    ["allowed", "denied", "spared"].map(|outcome| samples[&decisions("p", outcome)])
+    ["allowed", "denied", "shadow_denied"].map(|outcome| samples[&decisions("p", outcome)])
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate::{Clock, Decision, MemoryStore, Time};
-use tollgate_core::{Answered, Op, Store, StoreError};
+use tollgate_core::{Apply, Op, Store, StoreError};
 use tollgate_server::Server;
 
 use crate::metrics::{decisions, samples};
 use crate::policies;
-use crate::talk::Client;
+use crate::support::Client;
 
 const CAPACITY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 
@@ -25,21 +25,25 @@ impl Store for Fickle {
         ops: &'a [Op<'a>],
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
-    ) -> Answered<'a> {
+    ) -> Apply<'a> {
         if !self.is_down.load(Ordering::Relaxed) {
             return self.memory.apply(ops, at, out);
         }
         for place in out {
             *place = Err(StoreError::unavailable("the cable was cut"));
         }
-        Answered::Ready
+        Apply::Ready
     }
 }
 
 fn server(store: Arc<dyn Store>) -> Server {
-    let builder = Server::builder().store(store).http("127.0.0.1:0".parse().unwrap()).loops(1);
+    let builder = Server::builder().store(store).http("127.0.0.1:0".parse().unwrap()).threads(1);
     let toml = "[policy.default]\nlimits = [\"gcra 1/s burst 5\"]";
-    policies(toml).into_iter().fold(builder, tollgate_server::Builder::policy).start().unwrap()
+    policies(toml)
+        .into_iter()
+        .fold(builder, tollgate_server::ServerBuilder::policy)
+        .start()
+        .unwrap()
 }
 
 #[test]
@@ -90,14 +94,17 @@ fn asking_whether_it_is_ready_is_no_decision() {
 #[test]
 fn a_full_store_denies_new_keys() {
     let memory = MemoryStore::builder().clock(Clock::manual()).max_keys(1).build().unwrap();
-    let builder = Server::builder().memory(memory).http("127.0.0.1:0".parse().unwrap()).loops(1);
+    let builder = Server::builder().memory(memory).http("127.0.0.1:0".parse().unwrap()).threads(1);
     let toml = "[policy.default]\nlimits = [\"gcra 1/s burst 5\"]";
-    let server =
-        policies(toml).into_iter().fold(builder, tollgate_server::Builder::policy).start().unwrap();
+    let server = policies(toml)
+        .into_iter()
+        .fold(builder, tollgate_server::ServerBuilder::policy)
+        .start()
+        .unwrap();
     let client = &mut Client::http(&server);
     let statuses: Vec<_> =
         (0..200).map(|key| client.get(&format!("/check?key={key}")).status).collect();
     assert!(statuses.contains(&429) && statuses.iter().all(|status| [200, 429].contains(status)));
-    let turned_away = samples(client)["tollgate_keys_turned_away_total"];
+    let turned_away = samples(client)["tollgate_keys_rejected_total"];
     assert_eq!(turned_away, statuses.iter().filter(|status| **status == 429).count() as f64);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Talk;
-use crate::talk::Client;
+use crate::support::Client;
 
 /// Samples by their names with labels, as they are written.
 type Samples = BTreeMap<String, f64>;
@@ -54,7 +54,7 @@ enforce = \"shadow\"
 
 /// All that grew but what every request changes.
 fn changes(before: &Samples, after: &Samples) -> Vec<(String, f64)> {
-    let names = after.keys().filter(|name| !name.starts_with("tollgate_store_seconds"));
+    let names = after.keys().filter(|name| !name.starts_with("tollgate_store_duration_seconds"));
     let all = names.map(|name| (name.clone(), grown(before, after, name)));
     all.filter(|(_, by)| *by != 0.0).collect()
 }
@@ -76,7 +76,7 @@ fn counters_grow_by_what_was_asked() {
         (decisions("default", "allowed"), 5.0 + 1.0 + 2.0 + 1.0),
         (decisions("default", "denied"), 2.0 + 1.0),
         (decisions("shadow", "allowed"), 5.0),
-        (decisions("shadow", "spared"), 2.0),
+        (decisions("shadow", "shadow_denied"), 2.0),
         ("tollgate_keys".to_owned(), 3.0),
     ];
     expected.sort_by(|one, other| one.0.cmp(&other.0));

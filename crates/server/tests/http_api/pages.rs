@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Talk;
-use crate::talk::http::Answer;
+use crate::support::http::Answer;
 
 const POLICIES: &str = "
 [policy.default]

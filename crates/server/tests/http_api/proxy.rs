@@ -5,8 +5,8 @@ use std::time::Duration;
 use tollgate_http::Dialect;
 
 use crate::Talk;
-use crate::talk::Client;
-use crate::talk::http::{Answer, undated};
+use crate::support::Client;
+use crate::support::http::{Answer, undated};
 
 const QUOTA: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 

@@ -6,7 +6,7 @@ use std::thread;
 use serde_json::json;
 
 use crate::metrics::{decisions, samples};
-use crate::talk::Client;
+use crate::support::Client;
 use crate::{Talk, policies};
 
 fn limits(line: &str) -> String {
@@ -69,7 +69,7 @@ fn what_is_refused_changes_nothing() {
     let samples = samples(&mut talk.client);
     let reloads =
         |outcome: &str| samples[&format!("tollgate_reloads_total{{outcome=\"{outcome}\"}}")];
-    assert_eq!((reloads("done"), reloads("refused")), (1.0, 1.0));
+    assert_eq!((reloads("success"), reloads("failure")), (1.0, 1.0));
 }
 
 /// All that comes together is answered by the old ones or by the new ones.

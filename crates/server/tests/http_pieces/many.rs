@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Instant;
 
 use socket2::{Domain, Socket, Type};
-use tollgate_server::HttpBounds;
+use tollgate_server::HttpLimits;
 
-use crate::talk::http::{HEALTHY, HEALTHZ, get, server, undated};
-use crate::talk::{Client, PATIENCE, affordable, policy};
+use crate::support::http::{HEALTHY, HEALTHZ, get, server, undated};
+use crate::support::{Client, PATIENCE, affordable, policy};
 
 /// Half of a request, and what is missing.
 const HALVES: [(&str, &str); 6] = [
@@ -23,9 +23,9 @@ const HALVES: [(&str, &str); 6] = [
 
 #[test]
 fn thousands_who_stall_hold_up_nobody() {
-    let mut bounds = HttpBounds::default();
-    bounds.patience = PATIENCE;
-    let server = server().http_bounds(bounds).start().unwrap();
+    let mut bounds = HttpLimits::default();
+    bounds.timeout = PATIENCE;
+    let server = server().http_limits(bounds).start().unwrap();
     let count = affordable(2_000);
     println!("{count} clients stall");
     let mut stalled = Vec::new();
@@ -53,9 +53,9 @@ const REFUSAL: &str =
 
 #[test]
 fn too_many_are_told_and_the_others_go_on() {
-    let mut bounds = HttpBounds::default();
+    let mut bounds = HttpLimits::default();
     bounds.connections = 10;
-    let server = server().http_bounds(bounds).start().unwrap();
+    let server = server().http_limits(bounds).start().unwrap();
     let mut clients: Vec<_> = (0..10).map(|_| Client::http(&server)).collect();
     clients.iter_mut().for_each(Client::is_healthy);
     for _ in 0..5 {
@@ -89,7 +89,7 @@ fn many_at_once_pass_exactly_as_many_as_may() {
     let lines = ["fixed-window 1000/h"];
     let clock = tollgate::Clock::manual();
     let store = tollgate::MemoryStore::builder().clock(clock).build().unwrap();
-    let builder = tollgate_server::Server::builder().memory(store).loops(4);
+    let builder = tollgate_server::Server::builder().memory(store).threads(4);
     let builder = builder.http("127.0.0.1:0".parse().unwrap());
     let server = builder.policy(policy("default", &lines)).start().unwrap();
     let pipeline = get("/check?key=hot").repeat(100);
@@ -108,9 +108,9 @@ fn many_at_once_pass_exactly_as_many_as_may() {
 /// One who comes too often leaves room for others.
 #[test]
 fn one_peer_has_not_all_places() {
-    let mut bounds = HttpBounds::default();
+    let mut bounds = HttpLimits::default();
     bounds.peer_connections = 3;
-    let server = server().http_bounds(bounds).start().unwrap();
+    let server = server().http_limits(bounds).start().unwrap();
     let mut clients: Vec<_> = (0..3).map(|_| Client::http(&server)).collect();
     clients.iter_mut().for_each(Client::is_healthy);
     assert_eq!(Client::http(&server).rest(), REFUSAL);

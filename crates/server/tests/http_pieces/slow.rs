@@ -3,10 +3,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tollgate_server::{HttpBounds, Server};
+use tollgate_server::{HttpLimits, Server};
 
-use crate::talk::Client;
-use crate::talk::http::{self, HEALTHY, HEALTHZ, undated};
+use crate::support::Client;
+use crate::support::http::{self, HEALTHY, HEALTHZ, undated};
 
 const LATE: &str = "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/problem+json\r\n\
                     content-length: 117\r\nconnection: close\r\n\r\n\
@@ -14,11 +14,11 @@ const LATE: &str = "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/pr
                     \"detail\":\"the rest of the request did not come in time\"}";
 
 /// Half a request has little time, or silence between two has.
-fn server(patience: u64, idle: u64) -> Server {
-    let mut bounds = HttpBounds::default();
-    bounds.patience = Duration::from_millis(patience);
+fn server(timeout: u64, idle: u64) -> Server {
+    let mut bounds = HttpLimits::default();
+    bounds.timeout = Duration::from_millis(timeout);
     bounds.idle = Duration::from_millis(idle);
-    http::server().http_bounds(bounds).start().unwrap()
+    http::server().http_limits(bounds).start().unwrap()
 }
 
 /// All that comes until it is closed.
@@ -63,7 +63,7 @@ fn whoever_sends_byte_by_byte_has_no_more_time() {
     let (begin, mut came) = (Instant::now(), Vec::new());
     client.send("GET /healthz HTTP/1.1\r\n");
     while came.is_empty() {
-        assert!(begin.elapsed() < crate::talk::PATIENCE, "nobody is cut off");
+        assert!(begin.elapsed() < crate::support::PATIENCE, "nobody is cut off");
         client.send("x: y\r\n");
         came = client.until(|bytes| !bytes.is_empty()).unwrap_or_default();
     }

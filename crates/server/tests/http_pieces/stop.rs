@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use crate::talk::http::{self, HEALTHZ, get, post};
-use crate::talk::{Client, slow};
+use crate::support::http::{self, HEALTHZ, get, post};
+use crate::support::{Client, slow};
 
 #[test]
 fn what_is_in_flight_is_finished() {

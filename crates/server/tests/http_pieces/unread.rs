@@ -6,17 +6,17 @@ use std::thread;
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
-use tollgate_server::HttpBounds;
+use tollgate_server::HttpLimits;
 
-use crate::talk::http::{HEALTHZ, get, server};
-use crate::talk::{Client, PATIENCE};
+use crate::support::http::{HEALTHZ, get, server};
+use crate::support::{Client, PATIENCE};
 
 /// Either all is answered, or whoever does not read is left in the end. Nobody else waits for it.
 #[test]
 fn who_never_reads_is_left() {
-    let mut bounds = HttpBounds::default();
-    bounds.patience = Duration::from_millis(100);
-    let server = server().http_bounds(bounds).start().unwrap();
+    let mut bounds = HttpLimits::default();
+    bounds.timeout = Duration::from_millis(100);
+    let server = server().http_limits(bounds).start().unwrap();
     let (mut client, mut other) = (Client::http(&server), Client::http(&server));
     let mut writer = client.stream().try_clone().unwrap();
     let some = HEALTHZ.repeat(1_000);
@@ -32,11 +32,11 @@ fn who_never_reads_is_left() {
 /// As above, and its last request is cut off as well.
 #[test]
 fn who_never_reads_and_sends_only_half_is_left() {
-    let mut bounds = HttpBounds::default();
-    bounds.patience = Duration::from_millis(200);
+    let mut bounds = HttpLimits::default();
+    bounds.timeout = Duration::from_millis(200);
     // So that what is unread is certain to be more than the system keeps, and less than this.
-    bounds.unread_bytes = 1 << 26;
-    let server = server().http_bounds(bounds).start().unwrap();
+    bounds.max_pending_bytes = 1 << 26;
+    let server = server().http_limits(bounds).start().unwrap();
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(1 << 12).unwrap();
     socket.connect(&server.http().unwrap().into()).unwrap();

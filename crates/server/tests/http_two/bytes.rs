@@ -3,18 +3,18 @@
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 
-use tollgate_server::{HttpBounds, Server};
+use tollgate_server::{HttpLimits, Server};
 
 use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RESET, Raw,
     SETTINGS, frame, get, get_fields,
 };
 use crate::server;
-use crate::talk::Client;
-use crate::talk::http::{HEALTHZ, undated};
+use crate::support::Client;
+use crate::support::http::{HEALTHZ, undated};
 
 fn here() -> Server {
-    server(HttpBounds::default())
+    server(HttpLimits::default())
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use std::thread;
 
-use tollgate_server::HttpBounds;
+use tollgate_server::HttpLimits;
 
 use crate::frames::{DATA, GOAWAY, HEADERS, Raw, get};
 use crate::server;
-use crate::talk::slow;
+use crate::support::slow;
 
 #[test]
 fn whoever_is_idle_is_told_to_go() {
-    let server = server(HttpBounds::default());
+    let server = server(HttpLimits::default());
     let mut raw = Raw::of(&server);
     raw.is_healthy(1);
     let stopping = thread::spawn(move || server.stop());

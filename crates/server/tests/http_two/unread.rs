@@ -3,11 +3,11 @@
 use std::io::{ErrorKind, Write as _};
 use std::time::{Duration, Instant};
 
-use tollgate_server::{HttpBounds, Server};
+use tollgate_server::{HttpLimits, Server};
 
 use crate::frames::{DATA, HEADERS, PING, PREFACE, Raw, SETTINGS, WINDOW_UPDATE, frame, get};
 use crate::server;
-use crate::talk::PATIENCE;
+use crate::support::PATIENCE;
 
 /// A client that takes no byte of any body before it says so.
 fn closed_to_all(server: &Server) -> Raw {
@@ -20,8 +20,8 @@ fn closed_to_all(server: &Server) -> Raw {
 /// A client can say that it is there all the time, and still read nothing.
 #[test]
 fn whoever_never_reads_is_left() {
-    let mut bounds = HttpBounds::default();
-    bounds.patience = Duration::from_millis(200);
+    let mut bounds = HttpLimits::default();
+    bounds.timeout = Duration::from_millis(200);
     bounds.idle = Duration::from_secs(3_600);
     let server = server(bounds);
     for target in ["/openapi.json", "/v1/policies"] {
@@ -45,9 +45,9 @@ fn whoever_never_reads_is_left() {
 /// More is answered when some of it was read.
 #[test]
 fn answers_that_are_not_read_do_not_pile_up() {
-    let mut bounds = HttpBounds::default();
-    bounds.unread_bytes = 1_000;
-    bounds.patience = Duration::from_secs(60);
+    let mut bounds = HttpLimits::default();
+    bounds.max_pending_bytes = 1_000;
+    bounds.timeout = Duration::from_secs(60);
     let server = server(bounds);
     let mut raw = closed_to_all(&server);
     raw.send(&get(1, "/openapi.json"));

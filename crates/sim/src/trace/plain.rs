@@ -14,7 +14,7 @@ use crate::millis::exact;
 /// The step, if the line is of the plain shape and all is right with it.
 pub(super) fn step(line: &str) -> Option<Step<'_>> {
     let fields = Fields::read(&mut Cursor { line, at: 0 })?;
-    let act = fields.op.map_or(Some(Act::Check), Act::named)?;
+    let act = fields.op.map_or(Some(Act::Check), Act::from_name)?;
     let cost = fields.cost.map_or(Some(1), |cost| exact(cost, 0))?;
     let (key, id) = (fields.key.unwrap_or(NAMELESS), fields.id);
     let fits = Key::new(key.as_bytes()).is_ok() && cost <= MAX_COST;

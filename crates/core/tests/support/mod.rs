@@ -1,0 +1,29 @@
+//! One policy on a plain store, asked for any key at any time.
+
+use tollgate_core::{Act, Decision, Id, Key, Name, Op, PlainStore, Policy, Time};
+
+pub(crate) struct Asker {
+    pub(crate) store: PlainStore,
+    policy: Policy,
+}
+
+impl Asker {
+    pub(crate) fn new(lines: &[&str]) -> Asker {
+        let policy = Policy::parse(Name::default(), lines).unwrap();
+        Asker { store: PlainStore::default(), policy }
+    }
+
+    pub(crate) fn ask(
+        &self,
+        key: &str,
+        act: Act,
+        cost: u64,
+        id: Option<&str>,
+        micros: u64,
+    ) -> Decision {
+        let items = self.policy.items(|_| Key::new(key.as_bytes()).ok()).unwrap();
+        let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
+        let op = Op { policy: self.policy.name(), items: &items, act, cost, id };
+        self.store.apply_one(&op, Time::from_micros(micros).unwrap()).unwrap()
+    }
+}

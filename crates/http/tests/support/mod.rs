@@ -1,0 +1,66 @@
+//! One policy on a plain store, and what a client of it is told.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use tollgate_core::{Act, Decision, Id, Key, Name, Op, PlainStore, Policy, Time};
+use tollgate_http::{Dialect, RateLimitHeaders};
+
+pub(crate) const KEY: &[u8] = b"203.0.113.9";
+
+pub(crate) struct Scene {
+    store: PlainStore,
+    pub(crate) policy: Policy,
+    pub(crate) now: Time,
+}
+
+impl Scene {
+    pub(crate) fn new(lines: &[impl AsRef<str>], now: Time) -> Scene {
+        let policy = Policy::parse(Name::new("login").unwrap(), lines).unwrap();
+        Scene { store: PlainStore::default(), policy, now }
+    }
+
+    /// What the store says; `None` if it refuses to do such a thing.
+    pub(crate) fn ask(&self, act: Act, cost: u64, id: Option<&str>, at: Time) -> Option<Decision> {
+        let items = self.policy.items(|_| Key::new(KEY).ok()).unwrap();
+        let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
+        let op = Op { policy: self.policy.name(), items: &items, act, cost, id };
+        self.store.apply_one(&op, at).ok()
+    }
+
+    pub(crate) fn told<'a>(&'a self, decision: &'a Decision) -> RateLimitHeaders<'a> {
+        RateLimitHeaders::new(&self.policy, decision, self.now)
+    }
+}
+
+/// The fields, each as a name and a value.
+pub(crate) fn fields(told: &RateLimitHeaders<'_>, dialect: Dialect) -> Vec<(&'static str, String)> {
+    let mut fields = Vec::new();
+    told.fields(dialect, |name, value| fields.push((name, value.to_owned())));
+    fields
+}
+
+/// Half past a second, on 2023-11-14, so that rounding shows.
+const NOW: u64 = 1_700_000_000_500_000;
+
+pub(crate) fn scene(lines: &[&str]) -> Scene {
+    Scene::new(lines, Time::from_micros(NOW).unwrap())
+}
+
+/// The last of several checks at the same instant.
+pub(crate) fn checks(scene: &Scene, costs: &[u64]) -> Decision {
+    let decisions = costs.iter().map(|cost| scene.ask(Act::Check, *cost, None, scene.now).unwrap());
+    decisions.last().unwrap()
+}
+
+pub(crate) fn lines(told: &RateLimitHeaders<'_>, dialect: Dialect) -> Vec<String> {
+    fields(told, dialect).iter().map(|(name, value)| format!("{name}: {value}")).collect()
+}
+
+/// What is told after checks of these costs.
+pub(crate) fn assert_told(limits: &[&str], costs: &[u64], said: &[(Dialect, &[&str])]) {
+    let scene = scene(limits);
+    let decision = checks(&scene, costs);
+    for (dialect, expected) in said {
+        assert_eq!(lines(&scene.told(&decision), *dialect), *expected, "{limits:?} in {dialect}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Deleting everything that is kept under the prefix.
+
+use redis::{RedisError, Value, cmd};
+use tollgate_core::StoreError;
+
+use crate::connection::node::{Node, Sent};
+use crate::store::RedisStore;
+
+/// About how many keys are looked at in one call.
+const BATCH: usize = 1_000;
+
+impl RedisStore {
+    /// Deletes every key under the store's prefix, a few at a time. Keys that come while it runs may
+    /// stay.
+    ///
+    /// # Errors
+    /// If the store cannot be reached.
+    pub async fn clear(&self) -> Result<(), StoreError> {
+        let pattern = self.prefix.pattern();
+        for node in self.connection.nodes().await.map_err(StoreError::unavailable)? {
+            clear_node(&node, &pattern).await.map_err(StoreError::unavailable)?;
+        }
+        Ok(())
+    }
+}
+
+async fn clear_node(node: &Node, pattern: &str) -> Result<(), RedisError> {
+    let mut cursor = b"0".to_vec();
+    loop {
+        let mut scan = cmd("SCAN");
+        scan.arg(&cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(BATCH);
+        let (next, keys): (Vec<u8>, Vec<Vec<u8>>) =
+            redis::from_redis_value(node.run_one(&scan).await?)?;
+        let unlink = |key: Vec<u8>| {
+            let mut unlink = cmd("UNLINK");
+            unlink.arg(key);
+            unlink
+        };
+        // One key each: those of a cluster lie in different slots.
+        if !keys.is_empty() {
+            match node.run(keys.into_iter().map(unlink).collect()).await {
+                Sent::Unsent(error) => return Err(error),
+                Sent::Apply(answers) => answers.into_iter().try_for_each(went_well)?,
+            }
+        }
+        if next == b"0" {
+            return Ok(());
+        }
+        cursor = next;
+    }
+}
+
+/// A key whose slot has moved is erased on the node it moved to, or ends by itself.
+fn went_well(answer: Result<Value, RedisError>) -> Result<(), RedisError> {
+    match answer {
+        Err(error) if error.redirect_node().is_none() => Err(error),
+        _ => Ok(()),
+    }
+}
