@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tollgate_core::{Apply, Decision, PlainStore, Store, StoreError, Time};
-use tollgate_redis::{Builder, RedisStore};
+use tollgate_redis::{RedisStore, RedisStoreBuilder};
 
 use crate::plan::Ask;
 
@@ -28,7 +28,7 @@ impl Client {
     }
 
     /// The same, or why it is none.
-    pub(crate) fn try_connect(builder: Builder) -> Result<Client, String> {
+    pub(crate) fn try_connect(builder: RedisStoreBuilder) -> Result<Client, String> {
         let runtime = Runtime::new().unwrap();
         let connecting = async { tokio::time::timeout(HANGS, builder.connect()).await };
         let connected = runtime.block_on(connecting).expect("connecting hangs");
@@ -36,7 +36,7 @@ impl Client {
     }
 
     /// A store that has not looked for its server yet.
-    pub(crate) fn make(builder: Builder) -> Client {
+    pub(crate) fn make(builder: RedisStoreBuilder) -> Client {
         Client { runtime: Runtime::new().unwrap(), store: builder.build().unwrap() }
     }
 

@@ -6,8 +6,8 @@ use tollgate_core::Act;
 use tollgate_fixtures::Cluster;
 use tollgate_redis::RedisStore;
 
-use crate::apart::{cluster, forget_all};
 use crate::client::{Client, answers_if_any, assert_unavailable, unavailable};
+use crate::cross_slot::{cluster, forget_all};
 use crate::guards::Paused;
 use crate::plan::{Ask, Plan};
 
