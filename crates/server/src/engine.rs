@@ -1,63 +1,43 @@
-//! What stands behind every protocol: the policies by their names, and the store that counts.
+//! What answers operations, whatever protocol they arrived by: the policies by name, and the store.
 
 pub(crate) mod active_policy;
+pub(crate) mod counts;
+pub(crate) mod keys;
+pub(crate) mod latency;
 pub(crate) mod operation;
 pub(crate) mod policies;
-pub(crate) mod required_keys;
+mod store;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
-use tollgate::{Clock, MemoryStore, StoreStats};
-use tollgate_core::{Act, Apply, Decision, Item, Op, Span, Store, StoreError, Time};
+use tollgate::StoreStats;
+use tollgate_core::{Act, Decision, Item, Op, Span, StoreError, Time};
 
 use crate::config::PolicyConfig;
-use crate::host::connection_limit::ConnectionLimit;
-use crate::host::log_throttle::LogThrottle;
-use crate::metrics::{Counts, Latency, Outcome, Reloads};
+use counts::{Counts, Outcome, Reloads};
+use latency::Latency;
 use operation::{CandidateOperation, Operation};
 use policies::Policies;
+pub(crate) use store::StoreHandle;
 
-/// What one operation was answered.
+/// The answer to one operation.
 pub(crate) type Answer = Result<Decision, StoreError>;
 
-/// One is by far the most common number of operations that come together.
+/// By far most often one operation arrives at a time.
 pub(crate) type Answers = SmallVec<[Answer; 1]>;
 
-/// Where states are kept.
-pub(crate) struct StoreHandle {
-    store: Arc<dyn Store>,
-    /// The same, if it is in memory.
-    memory: Option<Arc<MemoryStore>>,
-    clock: Clock,
-}
-
-impl StoreHandle {
-    pub(crate) fn memory(store: Arc<MemoryStore>) -> StoreHandle {
-        let clock = store.clock().clone();
-        StoreHandle { store: Arc::<MemoryStore>::clone(&store), memory: Some(store), clock }
-    }
-
-    pub(crate) fn far(store: Arc<dyn Store>) -> StoreHandle {
-        StoreHandle { store, memory: None, clock: Clock::system() }
-    }
-}
-
-/// The connections of each protocol.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct OpenConnections {
-    pub(crate) resp: Arc<ConnectionLimit>,
-    pub(crate) http: Arc<ConnectionLimit>,
-}
-
-impl OpenConnections {
-    /// Each with the name of its protocol.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &ConnectionLimit)> {
-        [("resp", &*self.resp), ("http", &*self.http)].into_iter()
-    }
+/// Answers operations.
+pub(crate) struct Engine {
+    store: StoreHandle,
+    policies: ArcSwap<Policies>,
+    threads: usize,
+    /// Counts operations that brought their limits along.
+    pub(crate) inline: Counts,
+    pub(crate) latency: Latency,
+    pub(crate) reloads: Reloads,
 }
 
 impl fmt::Debug for Engine {
@@ -66,63 +46,44 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// Answers operations, whatever protocol they came by.
-pub(crate) struct Engine {
-    store: StoreHandle,
-    /// Whether the store could be reached when it was last asked.
-    is_up: AtomicBool,
-    /// When that was last told.
-    reports: LogThrottle,
-    policies: ArcSwap<Policies>,
-    threads: usize,
-    /// What became of operations that brought their limits along.
-    pub(crate) inline: Counts,
-    pub(crate) latency: Latency,
-    pub(crate) reloads: Reloads,
-    pub(crate) open: OpenConnections,
-}
-
 impl Engine {
     pub(crate) fn new(store: StoreHandle, policies: Vec<PolicyConfig>, threads: usize) -> Engine {
         let policies = Policies::new(policies, &Policies::default(), threads);
         Engine {
             store,
-            is_up: AtomicBool::new(true),
-            reports: LogThrottle::default(),
             policies: ArcSwap::from_pointee(policies),
             threads,
             inline: Counts::new(threads),
             latency: Latency::new(threads),
             reloads: Reloads::default(),
-            open: OpenConnections::default(),
         }
     }
 
-    /// The policies as they are now, and stay for whoever has asked.
+    /// Returns the current policies. They stay as they are for the caller, whatever is reloaded meanwhile.
     pub(crate) fn policies(&self) -> Guard<Arc<Policies>> {
         self.policies.load()
     }
 
-    /// What time it is where states are kept, or here.
-    pub(crate) fn now(&self) -> Time {
-        self.store.clock.now()
-    }
-
-    /// How full the memory is, if that is where states are kept.
-    pub(crate) fn stats(&self) -> Option<StoreStats> {
-        self.store.memory.as_ref().map(|memory| memory.stats())
-    }
-
-    pub(crate) fn is_store_up(&self) -> bool {
-        self.is_up.load(Ordering::Relaxed)
-    }
-
-    /// Puts other policies in place of all current ones, at once.
+    /// Replaces all policies at once.
     pub(crate) fn set_policies(&self, policies: &[PolicyConfig]) {
         self.policies.rcu(|before| Policies::new(policies.iter().cloned(), before, self.threads));
     }
 
-    /// Answers operations for one of the threads, in their order and in one call of the store.
+    /// Returns the time by the clock of the memory store, or by this machine's if the store is remote.
+    pub(crate) fn now(&self) -> Time {
+        self.store.now()
+    }
+
+    /// Returns the statistics of the memory store; `None` if the store is remote.
+    pub(crate) fn stats(&self) -> Option<StoreStats> {
+        self.store.stats()
+    }
+
+    pub(crate) fn is_store_up(&self) -> bool {
+        self.store.is_up()
+    }
+
+    /// Answers operations for a worker, in order and in one call of the store.
     pub(crate) async fn answer<'o, 'a: 'o>(
         &self,
         worker_id: usize,
@@ -130,15 +91,15 @@ impl Engine {
     ) -> Answers {
         let expected = operations.size_hint().1.unwrap_or_default();
         let mut items: SmallVec<[Item<'_>; 1]> = SmallVec::with_capacity(expected);
-        // Candidates come after all that is asked, so that they can be cut off.
+        // Candidates come after all operations, so that their answers can be cut off.
         let mut candidates: Vec<CandidateOperation<'_, '_>> = Vec::new();
-        let mut asked = 0;
+        let mut count = 0;
         for operation in operations.clone() {
             operation.items().for_each(|item| items.push(item));
             candidates.extend(operation.candidate());
-            asked += 1;
+            count += 1;
         }
-        if asked == 0 {
+        if count == 0 {
             return Answers::new();
         }
         items.extend(candidates.iter().flat_map(|candidate| candidate.items()));
@@ -148,83 +109,57 @@ impl Engine {
             left = others;
             own
         };
-        let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(asked);
+        let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(count);
         operations.clone().for_each(|operation| ops.push(operation.op(take(operation.len()))));
         ops.extend(candidates.iter().map(|candidate| candidate.op(take(candidate.len()))));
-        let mut said: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
-        self.apply(worker_id, &ops, &mut said).await;
+        let mut answers: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
+        self.apply(worker_id, &ops, &mut answers).await;
         if !candidates.is_empty() {
-            self.compare(worker_id, operations.clone(), &said, asked);
-            said.truncate(asked);
+            self.compare(worker_id, operations.clone(), &answers, count);
+            answers.truncate(count);
         }
-        for (operation, answer) in operations.zip(&mut said) {
-            self.settle(worker_id, operation, answer);
+        for (operation, answer) in operations.zip(&mut answers) {
+            self.enforce(worker_id, operation, answer);
         }
-        said
+        answers
     }
 
-    /// Answers one operation, as [`answer`](Engine::answer) does many.
-    pub(crate) async fn answer_alone(&self, worker_id: usize, operation: &Operation<'_>) -> Answer {
+    /// Answers one operation, as [`answer`](Engine::answer) does several.
+    pub(crate) async fn answer_one(&self, worker_id: usize, operation: &Operation<'_>) -> Answer {
         let mut answer = Err(StoreError::unanswered());
         if operation.candidate().is_some() {
-            return self
-                .answer(worker_id, std::iter::once(operation))
-                .await
-                .pop()
-                .unwrap_or(answer);
+            let answers = self.answer(worker_id, std::iter::once(operation)).await;
+            return answers.into_iter().next().unwrap_or(answer);
         }
         let items: SmallVec<[Item<'_>; 1]> = operation.items().collect();
         self.apply(worker_id, &[operation.op(&items)], std::slice::from_mut(&mut answer)).await;
-        self.settle(worker_id, operation, &mut answer);
+        self.enforce(worker_id, operation, &mut answer);
         answer
     }
 
     async fn apply(&self, worker_id: usize, ops: &[Op<'_>], out: &mut [Answer]) {
-        let begin = self.latency.begin(worker_id, self.store.memory.is_none());
-        if let Apply::Pending(later) = self.store.store.apply(ops, None, out) {
-            later.await;
-        }
+        let begin = self.latency.begin(worker_id, self.store.is_remote());
+        self.store.apply(ops, out).await;
         if let Some(begin) = begin {
             self.latency.add(worker_id, begin.elapsed());
         }
-        let is_up = !out.iter().any(|said| said.as_ref().is_err_and(StoreError::is_unavailable));
-        if self.is_up.load(Ordering::Relaxed) != is_up {
-            self.note(is_up, ops, out);
-        }
     }
 
-    /// Notes that the store is gone, or back; and tells it, but not too often where that changes all the
-    /// time.
-    #[cold]
-    fn note(&self, is_up: bool, ops: &[Op<'_>], said: &[Answer]) {
-        // What it need not be asked for says nothing of it.
-        let is_of_store = |(op, said): (&Op<'_>, &Answer)| op.touches_state() && said.is_ok();
-        if is_up && !ops.iter().zip(said).any(is_of_store) {
-            return;
-        }
-        self.is_up.store(is_up, Ordering::Relaxed);
-        match is_up {
-            _ if !self.reports.is_time() => {}
-            true => tracing::info!("the store answers again"),
-            false => tracing::error!("the store does not answer"),
-        }
-    }
-
-    /// Counts where candidates say otherwise.
+    /// Counts where candidates decide otherwise. Their answers follow those of the operations.
     fn compare<'o, 'a: 'o>(
         &self,
         worker_id: usize,
         operations: impl Iterator<Item = &'o Operation<'a>>,
-        said: &[Answer],
-        asked: usize,
+        answers: &[Answer],
+        count: usize,
     ) {
-        let (own, beside) = said.split_at_checked(asked).unwrap_or_default();
+        let (own, candidates) = answers.split_at_checked(count).unwrap_or_default();
         let pairs = operations.zip(own).filter(|(operation, _)| operation.candidate().is_some());
-        for ((operation, own), beside) in
-            pairs.zip(beside).filter(|((operation, _), _)| is_decision(operation))
-        {
-            let (Ok(own), Ok(beside)) = (own, beside) else { continue };
-            match (own.allowed, beside.allowed) {
+        for ((operation, own), candidate) in pairs.zip(candidates) {
+            let (true, Ok(own), Ok(candidate)) = (is_counted(operation), own, candidate) else {
+                continue;
+            };
+            match (own.allowed, candidate.allowed) {
                 (true, false) => self.counts(operation).add(worker_id, Outcome::Stricter),
                 (false, true) => self.counts(operation).add(worker_id, Outcome::Looser),
                 _ => 0,
@@ -232,25 +167,25 @@ impl Engine {
         }
     }
 
-    /// What the limits said becomes what is answered, and is counted.
+    /// Turns a denial that is not enforced into an admission, and counts the outcome.
     #[inline]
-    fn settle(&self, worker_id: usize, operation: &Operation<'_>, answer: &mut Answer) {
+    fn enforce(&self, worker_id: usize, operation: &Operation<'_>, answer: &mut Answer) {
         let outcome = match answer {
-            // That is the caller's mistake.
+            // The client's mistake, not a failure of ours.
             Err(error) if error.is_overdrawn() || error.is_malformed() => return,
             Err(_) => Outcome::Failed,
             Ok(decision) if decision.allowed => Outcome::Allowed,
             Ok(_) if operation.is_enforced() => Outcome::Denied,
             Ok(decision) => {
-                let_pass(decision);
+                admit(decision);
                 Outcome::ShadowDenied
             }
         };
-        if !is_decision(operation) {
+        if !is_counted(operation) {
             return;
         }
         let times = self.counts(operation).add(worker_id, outcome);
-        // The first, the second, the fourth: a flood of denials is no flood of lines.
+        // The first, the second, the fourth …: a flood of denials must not become a flood of log lines.
         if outcome == Outcome::Denied && times.is_power_of_two() {
             log_denial(operation, times);
         }
@@ -261,20 +196,19 @@ impl Engine {
     }
 }
 
-/// Whether someone is let pass or turned away; only this is counted.
-fn is_decision(operation: &Operation<'_>) -> bool {
+/// Only operations that admit or deny a client are counted.
+fn is_counted(operation: &Operation<'_>) -> bool {
     matches!(operation.act(), Act::Check | Act::Reserve)
 }
 
-/// Whom it was that is not told: keys are people.
+/// The key is not logged, since it may identify a person.
 #[cold]
 fn log_denial(operation: &Operation<'_>, times: u64) {
-    tracing::info!(policy = operation.policy_name().as_str(), denied = times, "turned away");
+    tracing::info!(policy = operation.policy_name().as_str(), denied = times, "denied");
 }
 
-/// Whoever is not to be turned away may pass, and has nothing to wait for.
 #[cold]
-fn let_pass(decision: &mut Decision) {
+fn admit(decision: &mut Decision) {
     decision.allowed = true;
     decision.retry_after = Some(Span::ZERO);
 }

@@ -11,8 +11,11 @@ use tollgate_core::{Apply, Decision, Op, PlainStore, Store, StoreError, Time};
 
 use crate::config::Config;
 use crate::engine::{Engine, StoreHandle};
-use crate::host::worker::Worker;
 use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
+use crate::metrics::OpenConnections;
+use crate::net::connection_limit::{ConnectionLimit, MaxConnections};
+use crate::net::worker::Worker;
+use crate::{http, resp};
 
 /// Something of everything that a policy can be.
 const CONFIG: &str = r#"
@@ -40,31 +43,36 @@ enforce = "off"
 "#;
 
 thread_local! {
-    /// What connections share, with ordinary bounds and with tight ones.
-    static HOMES: [Rc<Worker>; 2] = [ConnectionLimits::default(), tight()].map(worker);
+    /// The services of a worker, with ordinary limits and with tight ones.
+    static SERVICES: [Services; 2] = [ConnectionLimits::default(), tight()].map(Services::new);
 }
 
-/// Bytes of the Redis protocol.
+struct Services {
+    resp: Rc<resp::Service>,
+    http: Rc<http::Service>,
+}
+
+/// Feeds bytes to the Redis protocol.
 pub fn resp(bytes: &[u8]) {
-    whole_and_in_pieces(bytes, crate::resp::fuzzing::answers);
+    whole_and_in_pieces(bytes, |services, pieces| resp::fuzzing::answers(&services.resp, pieces));
 }
 
-/// Bytes of HTTP/1.
+/// Feeds bytes to HTTP/1.
 pub fn http(bytes: &[u8]) {
-    whole_and_in_pieces(bytes, crate::http::fuzzing::answers);
+    whole_and_in_pieces(bytes, |services, pieces| http::fuzzing::answers(&services.http, pieces));
 }
 
-/// Sees to it that bytes are answered the same, however they come. The first of them says where the rest
-/// is broken in two, and whether the bounds are so tight that little is needed to reach them.
+/// Asserts that bytes are answered the same, however they arrive. The first byte says where the rest is
+/// split in two, and whether the limits are tight, so that little input is needed to reach them.
 fn whole_and_in_pieces<T: Debug + PartialEq>(
     bytes: &[u8],
-    answers: impl Fn(&Worker, [&[u8]; 2]) -> T,
+    answers: impl Fn(&Services, [&[u8]; 2]) -> T,
 ) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let (start, end) = bytes.split_at(bytes.len() * usize::from(*first) / 256);
-    HOMES.with(|[ordinary, tight]| {
-        let worker = if first.is_multiple_of(2) { ordinary } else { tight };
-        let (whole, pieces) = (answers(worker, [bytes, b""]), answers(worker, [start, end]));
+    SERVICES.with(|[ordinary, tight]| {
+        let services = if first.is_multiple_of(2) { ordinary } else { tight };
+        let (whole, pieces) = (answers(services, [bytes, b""]), answers(services, [start, end]));
         assert_eq!(whole, pieces, "in one piece and in two");
     });
 }
@@ -88,10 +96,23 @@ fn tight() -> ConnectionLimits {
     ConnectionLimits { resp, http }
 }
 
-fn worker(bounds: ConnectionLimits) -> Rc<Worker> {
-    let policies = Config::parse(CONFIG).unwrap_or_default().policies;
-    let engine = Engine::new(StoreHandle::far(Arc::new(Forgetful)), policies, 1);
-    Worker::new(0, Arc::new(engine), bounds)
+impl Services {
+    fn new(limits: ConnectionLimits) -> Services {
+        let policies = Config::parse(CONFIG).unwrap_or_default().policies;
+        let engine = Engine::new(StoreHandle::remote(Arc::new(Forgetful)), policies, 1);
+        let (worker, engine) = (Worker::new(0), Arc::new(engine));
+        let limit = || {
+            Arc::new(ConnectionLimit::new(MaxConnections {
+                total: usize::MAX,
+                per_peer: usize::MAX,
+            }))
+        };
+        let connections = OpenConnections { resp: limit(), http: limit() };
+        Services {
+            resp: resp::Service::new(Rc::clone(&worker), Arc::clone(&engine), limits.resp),
+            http: http::Service::new(worker, engine, connections, limits.http),
+        }
+    }
 }
 
 /// Decides as if nobody had ever come before: the same is always answered the same.

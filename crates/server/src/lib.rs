@@ -1,4 +1,4 @@
-//! A rate limiter for the protocols people already have: any Redis client can ask it.
+//! The Tollgate server: rate limits over HTTP and the Redis protocol (RESP), in memory or on Redis.
 //!
 //! ```no_run
 //! use tollgate_server::Server;
@@ -18,10 +18,12 @@ mod error;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod host;
 mod http;
 mod limits;
+mod log_throttle;
 mod metrics;
+mod net;
+mod policy;
 mod resp;
 mod server;
 mod trace;

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::host::connection_limit::MaxConnections;
-
 /// The bounds of each protocol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ConnectionLimits {
@@ -81,11 +79,6 @@ impl HttpLimits {
     pub(crate) fn request_bytes(&self) -> usize {
         self.head_bytes.saturating_add(self.body_bytes).saturating_add(BETWEEN_PIECES)
     }
-
-    /// How many connections there may be.
-    pub(crate) fn most(&self) -> MaxConnections {
-        MaxConnections { all: self.connections, of_peer: self.peer_connections }
-    }
 }
 
 /// How many bytes there may be between the pieces of a body, if its head and itself are as long as they may
@@ -123,11 +116,6 @@ impl RespLimits {
             pipeline: self.pipeline.max(1),
             ..self
         }
-    }
-
-    /// How many connections there may be.
-    pub(crate) fn most(&self) -> MaxConnections {
-        MaxConnections { all: self.connections, of_peer: self.peer_connections }
     }
 }
 

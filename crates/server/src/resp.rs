@@ -3,7 +3,7 @@
 
 mod client;
 mod commands;
-pub(crate) mod connection;
+mod connection;
 mod errors;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
@@ -12,6 +12,7 @@ mod info;
 mod inline;
 mod parse;
 mod reply;
+mod service;
 mod session;
 mod subjects;
 mod tg;
@@ -23,10 +24,18 @@ use tollgate_core::Act;
 use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 use parse::Command;
-pub(crate) use parse::Commands;
 use reply::Reply;
 use session::Session;
-pub(crate) use throttle::{NAME, Rates};
+use throttle::Rates;
+
+pub(crate) use connection::serve;
+pub(crate) use service::Service;
+
+/// What a client is sent that exceeds the limit on connections.
+pub(crate) const CONNECTION_REFUSED: &[u8] = b"-ERR max number of clients reached\r\n";
+
+/// The command of redis-cell.
+const THROTTLE: &str = "cl.throttle";
 
 /// A command that was read, and how it will be answered.
 enum Parsed<'a> {
@@ -53,7 +62,7 @@ fn read<'a>(
     rates: &Rates,
 ) -> Parsed<'a> {
     let name = command.word(0).unwrap_or_default();
-    let (operation, dialect) = if name.eq_ignore_ascii_case(NAME.as_bytes()) {
+    let (operation, dialect) = if name.eq_ignore_ascii_case(THROTTLE.as_bytes()) {
         (throttle::read(command, rates), Dialect::Throttle)
     } else if let Some(act) = act_of(name) {
         (tg::read(act, command, policies()), Dialect::Ours)

@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use super::diagnostics::{Diagnostics, repeated, repeated_bare};
 use super::read::{Table, Value, listed};
-use crate::engine::required_keys::RequiredKeys;
+use crate::policy::required_keys::RequiredKeys;
 
 /// One who is held to more or less.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,9 +8,9 @@ use super::diagnostics::{Diagnostics, repeated};
 use super::lines;
 use super::overrides::{self, Override};
 use super::read::{Table, Value};
-use crate::engine::active_policy::CANDIDATE;
-use crate::engine::required_keys::RequiredKeys;
-use crate::resp;
+use crate::policy::CANDIDATE_SUFFIX;
+use crate::policy::INLINE_POLICY;
+use crate::policy::required_keys::RequiredKeys;
 
 /// The most policies of a file.
 const MAX_POLICIES: usize = 10_000;
@@ -85,18 +85,18 @@ impl PolicyConfig {
         required: Option<&RequiredKeys>,
     ) {
         let uncounted = |required: &RequiredKeys| {
-            self.candidate.iter().find_map(|limit| required.cannot_count(limit))
+            self.candidate.iter().find_map(|limit| required.missing_for(limit))
         };
         if let Some(who) = required.and_then(uncounted) {
             let path = value.path();
             let what = format!("{path} counts {who}; expected only whom the limits count as well");
             found.mistake(value.at(), what);
         }
-        let most = MAX_NAME_BYTES - CANDIDATE.len();
+        let most = MAX_NAME_BYTES - CANDIDATE_SUFFIX.len();
         if !self.candidate.is_empty() && self.policy.name().as_str().len() > most {
             let what = format!(
                 "a policy with a candidate has a name of at most {most} bytes, since the candidate \
-                 counts under it with {CANDIDATE} at its end"
+                 counts under it with {CANDIDATE_SUFFIX} at its end"
             );
             found.mistake(value.at(), what);
         }
@@ -144,9 +144,9 @@ pub(super) fn named<'a>(
 /// A name that a policy may have.
 fn named_well(found: &mut Diagnostics<'_>, text: &str, value: &Value<'_>) -> Option<Name> {
     let at = value.at();
-    let taken_by = if text == resp::NAME {
+    let taken_by = if text == INLINE_POLICY {
         Some("the limits of the command CL.THROTTLE count under that name")
-    } else if text.ends_with(CANDIDATE) {
+    } else if text.ends_with(CANDIDATE_SUFFIX) {
         Some("the candidate of another policy may count under that name")
     } else {
         None

@@ -1,4 +1,4 @@
-//! A policy as it is applied: whom it counts, who is held to more or less, and how far it is enforced.
+//! A policy as it is served: its limits, overrides, candidate and enforcement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,24 +8,22 @@ use tollgate_core::{Decimal, Limit, LimitError, Name, Policy};
 use tollgate_http::Dialect;
 
 use crate::config::{Override, PolicyConfig};
-use crate::engine::operation::Keys;
-use crate::engine::required_keys::RequiredKeys;
-use crate::metrics::Counts;
+use crate::engine::counts::Counts;
+use crate::engine::keys::Keys;
+use crate::policy::CANDIDATE_SUFFIX;
+use crate::policy::required_keys::RequiredKeys;
 
-/// What is added to the name of a policy for the candidate that runs beside it.
-pub(crate) const CANDIDATE: &str = ".candidate";
-
-/// A policy, and all that is known of it beforehand.
+/// A policy that clients can ask for, with everything that can be computed in advance.
 #[derive(Debug)]
 pub(crate) struct ActivePolicy {
     policy: Policy,
     enforce: Enforce,
     dialect: Dialect,
     candidate: Option<Policy>,
-    /// Factors by subject and key; the nameless subject is "".
+    /// Factors by the name of the subject and the key; the nameless subject is "".
     overrides: HashMap<Box<str>, HashMap<Box<[u8]>, Decimal>>,
     required: RequiredKeys,
-    /// Each limit as it is written in JSON, with its quotes.
+    /// Each limit as a JSON string.
     lines: Box<[Box<str>]>,
     counts: Arc<Counts>,
 }
@@ -37,8 +35,8 @@ impl ActivePolicy {
         ActivePolicy {
             enforce,
             dialect: headers,
-            // Nothing is counted where it is off.
-            candidate: beside(&policy, candidate).filter(|_| enforce != Enforce::Off),
+            // Nothing is counted while enforcement is off.
+            candidate: candidate_policy(&policy, candidate).filter(|_| enforce != Enforce::Off),
             overrides: by_subject(overrides),
             required: RequiredKeys::of(policy.limits()),
             lines: policy.limits().iter().map(line).collect(),
@@ -67,12 +65,12 @@ impl ActivePolicy {
         &self.required
     }
 
-    /// The limits that run beside, to be compared.
+    /// Returns the candidate's policy.
     pub(crate) fn candidate(&self) -> Option<&Policy> {
         self.candidate.as_ref()
     }
 
-    /// How many keys are held to more or less.
+    /// Returns the number of keys with an override.
     pub(crate) fn overrides(&self) -> usize {
         self.overrides.values().map(HashMap::len).sum()
     }
@@ -81,15 +79,15 @@ impl ActivePolicy {
         &self.counts
     }
 
-    /// The line of a limit, in JSON.
-    pub(crate) fn line(&self, place: usize) -> &str {
-        self.lines.get(place).map_or("null", AsRef::as_ref)
+    /// Returns a limit as a JSON string.
+    pub(crate) fn line(&self, position: usize) -> &str {
+        self.lines.get(position).map_or("null", AsRef::as_ref)
     }
 
-    /// The limits for someone who is held to more or less; `None` if they are as they are.
+    /// Returns the limits after the overrides of these keys and the factor; `None` if neither changes them.
     ///
     /// # Errors
-    /// If a limit cannot be scaled so.
+    /// Fails if a limit cannot be scaled by such a factor.
     pub(crate) fn scaled(
         &self,
         keys: &Keys<'_>,
@@ -98,7 +96,8 @@ impl ActivePolicy {
         self.scale(self.policy.limits(), keys, factor)
     }
 
-    /// The same of the candidate. One that cannot be scaled runs as it is: it must not be in anyone's way.
+    /// Returns the candidate's limits after overrides and factor. If they cannot be scaled, they stay as they
+    /// are: a candidate must not make operations fail.
     pub(crate) fn scaled_candidate(
         &self,
         keys: &Keys<'_>,
@@ -130,21 +129,21 @@ impl ActivePolicy {
         limits.iter().zip(own).map(scale).collect::<Result<_, _>>().map(Some)
     }
 
-    /// What is said of whom this limit counts. Only their own limits are scaled: one that others share
-    /// must not become wider for them because of one who does.
+    /// Returns the override of the key that this limit counts. Only limits that count the key itself are
+    /// scaled: a limit that others share must not become wider for them.
     fn factor_of(&self, limit: &Limit, keys: &Keys<'_>) -> Option<Decimal> {
-        let kind = limit.per().map(Name::as_str);
-        let keys_of_kind = self.overrides.get(kind.unwrap_or(""))?;
-        keys_of_kind.get(keys.of(kind)?.as_bytes()).copied()
+        let subject = limit.per().map(Name::as_str);
+        let overrides = self.overrides.get(subject.unwrap_or(""))?;
+        overrides.get(keys.of(subject)?.as_bytes()).copied()
     }
 }
 
-fn beside(policy: &Policy, limits: Vec<Limit>) -> Option<Policy> {
+fn candidate_policy(policy: &Policy, limits: Vec<Limit>) -> Option<Policy> {
     if limits.is_empty() {
         return None;
     }
-    // Whoever sets a name sees to it that there is room for this; without it they would count together.
-    let name = Name::new(&format!("{}{CANDIDATE}", policy.name().as_str())).ok()?;
+    // The name fits: that is checked when a policy is set. Under the same name they would count together.
+    let name = Name::new(&format!("{}{CANDIDATE_SUFFIX}", policy.name().as_str())).ok()?;
     Some(Policy::new(name, limits))
 }
 

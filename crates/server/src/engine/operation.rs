@@ -1,4 +1,4 @@
-//! One operation as a protocol has read it: whose, of which limits, how much.
+//! One operation as a protocol has parsed it: its limits, keys, cost and id.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -7,46 +7,37 @@ use tollgate::Enforce;
 use tollgate_core::{Act, Decimal, Id, Item, Key, Limit, MissingKey, Name, Op, Policy};
 
 use crate::engine::active_policy::ActivePolicy;
-use crate::engine::required_keys::RequiredKeys;
+use crate::engine::keys::Keys;
 
-/// The limits of one operation.
+/// The limits that an operation is decided by.
 #[derive(Debug)]
 enum Limits<'a> {
-    /// Those of a policy, as they are.
+    /// Those of the policy.
     Of(&'a [Limit]),
-    /// Those of a policy for someone who is held to more or less.
+    /// Those of the policy, after overrides and factor.
     Scaled(Box<[Limit]>),
-    /// One that came with the operation.
+    /// A limit that came with the operation.
     Inline(Rc<Limit>),
 }
 
-/// Whose operation it is.
-#[derive(Debug)]
-pub(crate) enum Keys<'a> {
-    /// The nameless key.
-    One(Key<'a>),
-    /// A key for each kind of subject; that of the nameless one is called "".
-    Named(Box<[(&'a str, Key<'a>)]>),
-}
-
-/// What an operation may say beside whose it is.
+/// What an operation may have beside its keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Options<'a> {
-    /// One, if not said.
+    /// Default: 1.
     pub(crate) cost: Option<u64>,
     pub(crate) factor: Option<Decimal>,
     pub(crate) id: Option<Id<'a>>,
 }
 
-/// One operation, with all that it needs.
+/// One operation on a policy, or on a limit that came with it.
 #[derive(Debug)]
 pub(crate) struct Operation<'a> {
     policy_name: &'a Name,
-    /// What is known of the policy, if it has any but a name.
+    /// The policy; `None` if the limit came with the operation.
     policy: Option<&'a ActivePolicy>,
     limits: Limits<'a>,
-    /// The limits of the candidate, if they are not as they are.
-    beside: Option<Box<[Limit]>>,
+    /// The limits of the candidate, if overrides or factor change them.
+    candidate_limits: Option<Box<[Limit]>>,
     keys: Keys<'a>,
     act: Act,
     cost: u64,
@@ -63,35 +54,11 @@ impl Limits<'_> {
     }
 }
 
-impl<'a> Keys<'a> {
-    pub(crate) fn of(&self, kind: Option<&str>) -> Option<Key<'a>> {
-        match (self, kind) {
-            (Keys::One(key), None) => Some(*key),
-            (Keys::One(_), Some(_)) => None,
-            (Keys::Named(keys), kind) => {
-                let kind = kind.unwrap_or("");
-                keys.iter().find(|(name, _)| *name == kind).map(|(_, key)| *key)
-            }
-        }
-    }
-
-    /// Those that are counted in one, for choosing among clients: in the order of their names, however
-    /// the limits and the request have them.
-    fn together(&self, required: &RequiredKeys) -> Vec<u8> {
-        let mut named: Vec<_> = required.named.iter().map(|kind| Some(kind.as_str())).collect();
-        named.sort_unstable();
-        let counted = named.into_iter().chain(required.nameless.then_some(None));
-        let keys: Vec<&[u8]> =
-            counted.filter_map(|kind| self.of(kind)).map(Key::as_bytes).collect();
-        keys.join(&0)
-    }
-}
-
 impl<'a> Operation<'a> {
-    /// An operation of a policy.
+    /// Creates an operation on a policy.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Fails with a message if a key or an id is missing, or a limit cannot be scaled by the factor.
     pub(crate) fn new(
         policy: &'a ActivePolicy,
         keys: Keys<'a>,
@@ -109,13 +76,14 @@ impl<'a> Operation<'a> {
             },
         };
         require_keys(policy.policy().limits(), &keys).map_err(|missing| missing.to_string())?;
-        let beside = policy.scaled_candidate(&keys, options.factor);
+        let candidate_limits = policy.scaled_candidate(&keys, options.factor);
         let (policy_name, policy) = (policy.name(), Some(policy));
         let cost = options.cost.unwrap_or(1);
-        Ok(Operation { policy_name, policy, limits, beside, keys, act, cost, id: options.id })
+        let id = options.id;
+        Ok(Operation { policy_name, policy, limits, candidate_limits, keys, act, cost, id })
     }
 
-    /// An operation of a limit that came with it, under the nameless key.
+    /// Creates an operation on a limit that came with it, under the nameless key.
     pub(crate) fn inline(
         policy_name: &'a Name,
         limit: Rc<Limit>,
@@ -124,7 +92,8 @@ impl<'a> Operation<'a> {
         cost: u64,
     ) -> Operation<'a> {
         let (limits, keys) = (Limits::Inline(limit), Keys::One(key));
-        Operation { policy_name, policy: None, limits, beside: None, keys, act, cost, id: None }
+        let (policy, candidate_limits, id) = (None, None, None);
+        Operation { policy_name, policy, limits, candidate_limits, keys, act, cost, id }
     }
 
     pub(crate) fn policy_name(&self) -> &Name {
@@ -139,18 +108,18 @@ impl<'a> Operation<'a> {
         self.policy
     }
 
-    /// A limit that this operation was held to, as it is written in JSON.
-    pub(crate) fn line(&self, place: usize) -> Cow<'a, str> {
+    /// Returns a limit that this operation was decided by, as a JSON string.
+    pub(crate) fn line(&self, position: usize) -> Cow<'a, str> {
         match (&self.limits, self.policy) {
-            (Limits::Of([_, ..]), Some(policy)) => Cow::Borrowed(policy.line(place)),
-            (limits, _) => match limits.as_slice().get(place) {
+            (Limits::Of([_, ..]), Some(policy)) => Cow::Borrowed(policy.line(position)),
+            (limits, _) => match limits.as_slice().get(position) {
                 Some(limit) => serde_json::Value::from(limit.to_string()).to_string().into(),
                 None => Cow::Borrowed("null"),
             },
         }
     }
 
-    /// The policy with the limits that this operation was held to.
+    /// Returns the policy with the limits that this operation was decided by.
     pub(crate) fn policy_as_asked(&self, policy: &'a ActivePolicy) -> Cow<'a, Policy> {
         match &self.limits {
             Limits::Of([]) => Cow::Owned(Policy::new(policy.name().clone(), Vec::new())),
@@ -165,47 +134,47 @@ impl<'a> Operation<'a> {
         self.keys.of(None)
     }
 
-    /// Whether whoever is denied is to be turned away.
+    /// Returns whether a denial is enforced.
     pub(crate) fn is_enforced(&self) -> bool {
         match self.policy.map(|policy| (policy.enforce(), policy.required())) {
             None => true,
-            Some((some @ Enforce::Percent(_), required)) => {
-                some.holds_for(&self.keys.together(required))
+            Some((percent @ Enforce::Percent(_), required)) => {
+                percent.holds_for(&self.keys.joined(required))
             }
-            // Whoever it is.
+            // These do not depend on the key.
             Some((other, _)) => other.holds_for(b""),
         }
     }
 
-    /// The same operation of the limits that run beside.
+    /// Returns the same operation on the candidate.
     pub(crate) fn candidate(&self) -> Option<CandidateOperation<'_, 'a>> {
         let policy = self.policy?.candidate()?;
-        let limits = self.beside.as_deref().unwrap_or(policy.limits());
+        let limits = self.candidate_limits.as_deref().unwrap_or(policy.limits());
         Some(CandidateOperation { policy, limits, operation: self })
     }
 
-    /// Each limit with whom it counts.
+    /// Returns each limit with the subject it counts.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         self.items_of(self.limits.as_slice())
     }
 
     fn items_of<'o>(&'o self, limits: &'o [Limit]) -> impl Iterator<Item = Item<'o>> {
-        // That every subject has a key was seen when it was made.
-        limits.iter().filter_map(|limit| limit.item(|kind| self.keys.of(kind)).ok())
+        // Every subject has a key: that was checked when the operation was created.
+        limits.iter().filter_map(|limit| limit.item(|subject| self.keys.of(subject)).ok())
     }
 
-    /// How many limits there are.
+    /// Returns the number of limits.
     pub(crate) fn len(&self) -> usize {
         self.limits.as_slice().len()
     }
 
-    /// The operation, over its items.
+    /// Returns the operation over its items, for the store.
     pub(crate) fn op<'o>(&'o self, items: &'o [Item<'o>]) -> Op<'o> {
         Op { policy: self.policy_name, items, act: self.act, cost: self.cost, id: self.id }
     }
 }
 
-/// An operation of the limits that run beside those that are asked.
+/// The same operation on the policy's candidate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CandidateOperation<'o, 'a> {
     policy: &'a Policy,
@@ -227,7 +196,7 @@ impl<'o, 'a: 'o> CandidateOperation<'o, 'a> {
     }
 }
 
-/// Sees to it that whoever is counted is known.
+/// Fails if a limit counts a subject that has no key.
 fn require_keys(limits: &[Limit], keys: &Keys<'_>) -> Result<(), MissingKey> {
-    limits.iter().try_for_each(|limit| limit.item(|kind| keys.of(kind)).map(drop))
+    limits.iter().try_for_each(|limit| limit.item(|subject| keys.of(subject)).map(drop))
 }

@@ -1,4 +1,4 @@
-//! All policies, by their names.
+//! The policies that clients can ask for, by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,20 +6,21 @@ use std::sync::Arc;
 use tollgate_core::MAX_NAME_BYTES;
 
 use crate::config::PolicyConfig;
-use crate::engine::active_policy::{ActivePolicy, CANDIDATE};
-use crate::engine::required_keys::RequiredKeys;
-use crate::metrics::Counts;
-use crate::resp;
+use crate::engine::active_policy::ActivePolicy;
+use crate::engine::counts::Counts;
+use crate::error::told;
+use crate::policy::required_keys::RequiredKeys;
+use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY};
 
-/// How many names an error tells at most.
-const NAMED_IN_ERRORS: usize = 20;
+/// Maximum number of policies listed in an error.
+const MAX_LISTED: usize = 20;
 
-/// All policies that can be asked for.
+/// All policies, sorted by name.
 #[derive(Debug, Default)]
 pub(crate) struct Policies(BTreeMap<Box<str>, Arc<ActivePolicy>>);
 
 impl Policies {
-    /// Those of a config. What was counted of them before goes on.
+    /// Creates the policies of a config. Policies of the same name as before go on with their counts.
     pub(crate) fn new(
         configs: impl IntoIterator<Item = PolicyConfig>,
         before: &Policies,
@@ -35,10 +36,10 @@ impl Policies {
         Policies(policies)
     }
 
-    /// The policy of that name.
+    /// Returns the policy with this name.
     ///
     /// # Errors
-    /// Which ones there are.
+    /// Fails with a message that lists the policies, if there is none.
     pub(crate) fn find(&self, name: &[u8]) -> Result<&ActivePolicy, String> {
         let known = std::str::from_utf8(name).ok().and_then(|name| self.0.get(name));
         known.map(AsRef::as_ref).ok_or_else(|| self.unknown(name))
@@ -46,8 +47,8 @@ impl Policies {
 
     #[cold]
     fn unknown(&self, name: &[u8]) -> String {
-        let name = crate::error::told(name);
-        let known = self.0.keys().take(NAMED_IN_ERRORS).map(AsRef::as_ref).collect::<Vec<_>>();
+        let name = told(name);
+        let known = self.0.keys().take(MAX_LISTED).map(AsRef::as_ref).collect::<Vec<_>>();
         match known.as_slice() {
             [] => format!(
                 "unknown policy '{name}': this server has none; start it with --limit or --config"
@@ -56,23 +57,23 @@ impl Policies {
         }
     }
 
-    /// All of them, in the order of their names.
+    /// Iterates over the policies in the order of their names.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &ActivePolicy> {
         self.0.values().map(AsRef::as_ref)
     }
 }
 
-/// Why a policy cannot be set, if that is so. Whoever has it from a config file has heard it there.
-pub(crate) fn mistake(config: &PolicyConfig) -> Option<String> {
+/// Returns why a policy cannot be set, if so. Policies of a config file were checked when it was parsed.
+pub(crate) fn check(config: &PolicyConfig) -> Option<String> {
     let name = config.policy.name().as_str();
-    if name == resp::NAME || name.ends_with(CANDIDATE) {
-        return Some(format!("a policy cannot be called {name}"));
+    if name == INLINE_POLICY || name.ends_with(CANDIDATE_SUFFIX) {
+        return Some(format!("policy name {name} is reserved"));
     }
     let required = RequiredKeys::of(config.policy.limits());
-    if let Some(who) = config.candidate.iter().find_map(|limit| required.cannot_count(limit)) {
-        return Some(format!("the candidate of {name} counts {who}, and its limits do not"));
+    if let Some(what) = config.candidate.iter().find_map(|limit| required.missing_for(limit)) {
+        return Some(format!("the candidate of {name} counts {what}, but its limits do not"));
     }
-    let longest = MAX_NAME_BYTES - CANDIDATE.len();
+    let longest = MAX_NAME_BYTES - CANDIDATE_SUFFIX.len();
     let is_long = !config.candidate.is_empty() && name.len() > longest;
     is_long
         .then(|| format!("policy {name} has a candidate, so its name has at most {longest} bytes"))

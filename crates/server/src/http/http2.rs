@@ -1,4 +1,6 @@
-//! HTTP/2, for clients that know that it is spoken here.
+//! Connections of HTTP/2, for clients that know in advance that the server speaks it.
+
+mod backpressure;
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -20,25 +22,24 @@ use tokio::io::AsyncReadExt as _;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
-use super::backpressure::{PendingBody, StallTimer, Unsent};
 use super::handle::handle;
-use super::head::TOO_LARGE;
 use super::rejection::Rejection;
+use super::request::{Method, Request, is_json};
 use super::response::Response;
-use super::{Method, Request, is_json};
-use crate::host::transport::Transport;
-use crate::host::worker::Worker;
+use super::service::Service;
 use crate::limits::HttpLimits;
+use crate::net::transport::Transport;
 use crate::trace;
+use backpressure::{PendingBody, StallTimer, Unsent};
 
-/// How often a client that says nothing is asked whether it is still there.
-const PING: Duration = Duration::from_secs(20);
+/// How long a client may be silent before it is sent a ping.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// Runs what belongs to a connection on the thread of that connection.
+/// Runs the tasks of a connection on the thread of that connection.
 #[derive(Clone, Copy)]
-struct Here;
+struct LocalExecutor;
 
-impl<F: Future + 'static> Executor<F> for Here {
+impl<F: Future + 'static> Executor<F> for LocalExecutor {
     fn execute(&self, future: F) {
         drop(spawn_local(async move {
             future.await;
@@ -46,39 +47,40 @@ impl<F: Future + 'static> Executor<F> for Here {
     }
 }
 
-/// Goes on with a connection that has begun with this.
-pub(super) async fn serve(transport: Transport, begun: Vec<u8>) {
-    let (stream, worker, mut registration) = transport.into_parts();
+/// Serves a connection that has begun with these bytes.
+pub(super) async fn serve(service: Rc<Service>, transport: Transport, start: Vec<u8>) {
+    let (stream, mut registration) = transport.into_parts();
     let (reader, writer) = stream.into_split();
-    let stream = tokio::io::join(Cursor::new(begun).chain(reader), writer);
-    let (asked, unsent) = (Rc::new(Cell::new(0_u64)), Arc::<Unsent>::default());
-    let (answering, heard, sending) = (Rc::clone(&worker), Rc::clone(&asked), Arc::clone(&unsent));
-    let service = service_fn(move |request| {
-        heard.set(heard.get().wrapping_add(1));
+    let stream = tokio::io::join(Cursor::new(start).chain(reader), writer);
+    let (requests, unsent) = (Rc::new(Cell::new(0_u64)), Arc::<Unsent>::default());
+    let (answering, counting, sending) =
+        (Rc::clone(&service), Rc::clone(&requests), Arc::clone(&unsent));
+    let answer = service_fn(move |request| {
+        counting.set(counting.get().wrapping_add(1));
         answer(Rc::clone(&answering), Arc::clone(&sending), request)
     });
-    let connection = builder(&worker.bounds().http).serve_connection(TokioIo::new(stream), service);
+    let connection = builder(&service.limits).serve_connection(TokioIo::new(stream), answer);
     let mut connection = std::pin::pin!(connection);
-    let HttpLimits { idle, timeout, .. } = worker.bounds().http;
+    let HttpLimits { idle, timeout, .. } = service.limits;
     let mut timer = std::pin::pin!(sleep(idle));
     let mut stalled = StallTimer::new(unsent, timeout);
-    let (mut is_told, mut known) = (false, 0);
+    let (mut closing, mut seen) = (false, 0);
     poll_fn(|cx| {
         registration.wake_by(cx.waker());
-        let mut is_over = worker.is_stopping();
+        let mut is_over = service.worker.is_stopping();
         while timer.as_mut().poll(cx).is_ready() {
-            // Nobody asked since, or whoever was told to leave has not.
-            is_over |= std::mem::replace(&mut known, asked.get()) == asked.get();
-            if is_told {
+            // No request since the timer was set, or a client that was told to close has not done so.
+            is_over |= std::mem::replace(&mut seen, requests.get()) == requests.get();
+            if closing {
                 return Poll::Ready(());
             }
             timer.as_mut().reset(Instant::now() + if is_over { timeout } else { idle });
         }
-        if is_over && !std::mem::replace(&mut is_told, true) {
+        if is_over && !std::mem::replace(&mut closing, true) {
             connection.as_mut().graceful_shutdown();
             timer.as_mut().reset(Instant::now() + timeout);
         }
-        // Whoever breaks the protocol is told by the connection itself.
+        // hyper answers violations of the protocol itself.
         if connection.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
@@ -87,66 +89,66 @@ pub(super) async fn serve(transport: Transport, begun: Vec<u8>) {
     .await;
 }
 
-fn builder(bounds: &HttpLimits) -> http2::Builder<Here> {
-    let mut builder = http2::Builder::new(Here);
-    let most = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+fn builder(limits: &HttpLimits) -> http2::Builder<LocalExecutor> {
+    let mut builder = http2::Builder::new(LocalExecutor);
+    let bytes = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
     builder
         .timer(TokioTimer::new())
-        .max_concurrent_streams(bounds.streams)
-        .max_header_list_size(most(bounds.head_bytes))
-        .max_send_buf_size(bounds.max_pending_bytes)
-        .initial_stream_window_size(most(bounds.body_bytes).max(1))
-        .keep_alive_interval(PING)
-        .keep_alive_timeout(bounds.timeout);
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(bytes(limits.head_bytes))
+        .max_send_buf_size(limits.max_pending_bytes)
+        .initial_stream_window_size(bytes(limits.body_bytes).max(1))
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(limits.timeout);
     builder
 }
 
-type Answer = hyper::Response<PendingBody>;
+type Http2Response = hyper::Response<PendingBody>;
 
 async fn answer(
-    worker: Rc<Worker>,
+    service: Rc<Service>,
     unsent: Arc<Unsent>,
     request: hyper::Request<Incoming>,
-) -> Result<Answer, Infallible> {
+) -> Result<Http2Response, Infallible> {
     let (head, body) = request.into_parts();
-    let bounds = &worker.bounds().http;
-    let refused = |rejection: &Rejection| {
+    let limits = &service.limits;
+    let rejected = |rejection: &Rejection| {
         let mut response = Response::default();
         rejection.write_to(&mut response);
-        Ok(written(&response, &unsent))
+        Ok(to_http2(&response, &unsent))
     };
-    if !unsent.fewer_than(bounds.max_pending_bytes, bounds.timeout).await {
-        return refused(&Rejection::unread());
+    if !unsent.wait_below(limits.max_pending_bytes, limits.timeout).await {
+        return rejected(&Rejection::unread());
     }
-    let body = Limited::new(body, bounds.body_bytes).collect();
-    let body = match tokio::time::timeout(bounds.timeout, body).await {
+    let body = Limited::new(body, limits.body_bytes).collect();
+    let body = match tokio::time::timeout(limits.timeout, body).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            return refused(&Rejection::from(TOO_LARGE));
+            return rejected(&Rejection::body_too_large());
         }
-        Ok(Err(_)) => return refused(&Rejection::bad_request("the body did not arrive")),
-        Err(_) => return refused(&Rejection::late()),
+        Ok(Err(_)) => return rejected(&Rejection::bad_request("the body did not arrive")),
+        Err(_) => return rejected(&Rejection::timed_out()),
     };
     let request = Request {
-        method: Method::named(head.method.as_str()),
+        method: Method::from_name(head.method.as_str()),
         target: head.uri.path_and_query().map_or("/", |target| target.as_str()),
         is_json: head.headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())),
         has_origin: head.headers.contains_key(ORIGIN),
         body: &body,
         trace: head.headers.get(trace::PARENT).and_then(|value| value.to_str().ok()),
     };
-    let mut answer = Answer::new(unsent.body(String::new()));
-    handle(&worker, &[request], |_, response| answer = written(response, &unsent)).await;
+    let mut written = Http2Response::new(unsent.body(String::new()));
+    handle(&service, &[request], |_, response| written = to_http2(response, &unsent)).await;
     if request.method == Method::Head {
-        *answer.body_mut() = unsent.body(String::new());
+        *written.body_mut() = unsent.body(String::new());
     }
-    Ok(answer)
+    Ok(written)
 }
 
-fn written(response: &Response, unsent: &Arc<Unsent>) -> Answer {
-    let mut answer = Answer::new(unsent.body(response.body.clone()));
-    *answer.status_mut() = hyper::StatusCode::from_u16(response.status).unwrap_or_default();
-    let fields = answer.headers_mut();
+fn to_http2(response: &Response, unsent: &Arc<Unsent>) -> Http2Response {
+    let mut written = Http2Response::new(unsent.body(response.body.clone()));
+    *written.status_mut() = hyper::StatusCode::from_u16(response.status).unwrap_or_default();
+    let fields = written.headers_mut();
     fields.insert(CONTENT_LENGTH, response.body.len().into());
     if !response.body.is_empty() {
         fields.insert(CONTENT_TYPE, HeaderValue::from_static(response.content_type));
@@ -156,5 +158,5 @@ fn written(response: &Response, unsent: &Arc<Unsent>) -> Answer {
             fields.insert(HeaderName::from_static(name), value);
         }
     }
-    answer
+    written
 }

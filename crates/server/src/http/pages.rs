@@ -1,4 +1,4 @@
-//! What can be looked at: whether it works, what it counts, which policies there are.
+//! Pages: liveness, readiness, metrics, policies, and the OpenAPI description.
 
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
@@ -6,45 +6,57 @@ use std::sync::{Arc, LazyLock};
 use serde::Serialize;
 use tollgate_core::{Act, Key, Limit, Name};
 
-use super::JSON;
 use super::openapi::OPENAPI;
 use super::rejection::Rejection;
+use super::request::JSON;
 use super::response::Response;
 use super::routes::Page;
+use super::service::Service;
 use crate::engine::Answer;
 use crate::engine::active_policy::ActivePolicy;
 use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
-use crate::host::worker::Worker;
-use crate::metrics::{self, Page as Metrics};
+use crate::metrics;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Under this nothing is ever counted; the store is only asked whether it answers.
-static NOBODY: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());
+/// The policy of the readiness probe. Nothing is ever counted under it.
+static PROBE: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());
 
-/// An operation that changes nothing, and fails if the store does.
-pub(super) fn readiness<'a>() -> Option<Operation<'a>> {
-    let limit: Limit = "gcra 1/s".parse().ok()?;
-    let key = Key::new(b"readyz").ok()?;
-    Some(Operation::inline(&NOBODY, Rc::new(limit), key, Act::Peek, 1))
+impl Page {
+    /// Returns the operation that the page needs: readiness peeks, which changes nothing and fails if the
+    /// store does.
+    pub(super) fn operation<'a>(self) -> Option<Operation<'a>> {
+        if self != Page::Ready {
+            return None;
+        }
+        let limit: Limit = "gcra 1/s".parse().ok()?;
+        let key = Key::new(b"readyz").ok()?;
+        Some(Operation::inline(&PROBE, Rc::new(limit), key, Act::Peek, 1))
+    }
 }
 
-pub(super) fn write(page: Page, worker: &Worker, store: Option<&Answer>, response: &mut Response) {
+pub(super) fn write(
+    page: Page,
+    service: &Service,
+    probe: Option<&Answer>,
+    response: &mut Response,
+) {
     match page {
-        Page::Alive => say(response, "ok\n"),
-        Page::Ready => match store {
+        Page::Alive => write_text(response, "ok\n"),
+        Page::Ready => match probe {
             Some(Err(error)) => Rejection::from(error).write_to(response),
-            _ if worker.is_stopping() => Rejection::stopping().write_to(response),
-            _ => say(response, "ready\n"),
+            _ if service.worker.is_stopping() => Rejection::stopping().write_to(response),
+            _ => write_text(response, "ready\n"),
         },
         Page::Metrics => {
             response.begin(200, metrics::CONTENT_TYPE);
-            Metrics(Arc::clone(worker.engine())).write_to(&mut response.body);
+            let (engine, connections) = (Arc::clone(&service.engine), service.connections.clone());
+            metrics::Page { engine, connections }.write_to(&mut response.body);
         }
         Page::Policies => {
             response.begin(200, JSON);
-            response.body.push_str(&listed(&worker.engine().policies()));
+            response.body.push_str(&policies_json(&service.engine.policies()));
         }
         Page::OpenApi => {
             response.begin(200, JSON);
@@ -54,15 +66,14 @@ pub(super) fn write(page: Page, worker: &Worker, store: Option<&Answer>, respons
     response.field("cache-control", "no-store");
 }
 
-fn say(response: &mut Response, text: &str) {
+fn write_text(response: &mut Response, text: &str) {
     response.begin(200, TEXT);
     response.body.push_str(text);
 }
 
-/// A policy, for whoever wants to know which there are. Overrides are counted, not told: keys are
-/// people.
+/// A policy in the list of policies. Overrides are only counted, since their keys identify people.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct ListedPolicy<'a> {
     name: &'a str,
     limits: Vec<String>,
     candidate: Vec<String>,
@@ -71,10 +82,10 @@ struct Listed<'a> {
     overrides: usize,
 }
 
-impl<'a> Listed<'a> {
-    fn of(policy: &'a ActivePolicy) -> Listed<'a> {
+impl<'a> ListedPolicy<'a> {
+    fn new(policy: &'a ActivePolicy) -> ListedPolicy<'a> {
         let lines = |limits: &[Limit]| limits.iter().map(ToString::to_string).collect();
-        Listed {
+        ListedPolicy {
             name: policy.name().as_str(),
             limits: lines(policy.policy().limits()),
             candidate: lines(policy.candidate().map_or(&[], |policy| policy.limits())),
@@ -85,12 +96,12 @@ impl<'a> Listed<'a> {
     }
 }
 
-fn listed(policies: &Policies) -> String {
+fn policies_json(policies: &Policies) -> String {
     #[derive(Serialize)]
-    struct All<'a> {
-        policies: Vec<Listed<'a>>,
+    struct List<'a> {
+        policies: Vec<ListedPolicy<'a>>,
     }
-    let all = All { policies: policies.iter().map(Listed::of).collect() };
-    // Text and numbers cannot fail to be written.
-    serde_json::to_string(&all).unwrap_or_default()
+    let list = List { policies: policies.iter().map(ListedPolicy::new).collect() };
+    // Serializing strings and numbers cannot fail.
+    serde_json::to_string(&list).unwrap_or_default()
 }

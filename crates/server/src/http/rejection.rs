@@ -1,9 +1,8 @@
-//! Requests that are not decided, and why.
+//! Requests that get no decision, and why.
 
 use tollgate_core::StoreError;
 use tollgate_http::Problem;
 
-use super::head::Broken;
 use super::response::Response;
 use super::routes::NoRoute;
 use crate::error::in_words;
@@ -13,16 +12,16 @@ use crate::error::in_words;
 pub(super) struct Rejection {
     status: u16,
     detail: String,
-    /// The methods that there are, where that is what was wrong.
+    /// The methods that the path has, if the method was wrong.
     allow: Option<&'static str>,
 }
 
 impl Rejection {
-    fn new(status: u16, detail: impl Into<String>) -> Rejection {
+    pub(super) fn new(status: u16, detail: impl Into<String>) -> Rejection {
         Rejection { status, detail: detail.into(), allow: None }
     }
 
-    /// It cannot be read.
+    /// The request cannot be parsed.
     pub(super) fn bad_request(detail: impl Into<String>) -> Rejection {
         Rejection::new(400, detail)
     }
@@ -32,39 +31,44 @@ impl Rejection {
         Rejection::new(404, detail)
     }
 
-    /// A browser sends it for a page that someone visits.
-    pub(super) fn of_page() -> Rejection {
-        Rejection::new(403, "web pages are not answered; ask without the header origin")
+    /// A browser sends it on behalf of a web page.
+    pub(super) fn web_page() -> Rejection {
+        Rejection::new(403, "requests from web pages are not accepted (header origin)")
     }
 
-    /// A body of another kind.
-    pub(super) fn no_json() -> Rejection {
-        Rejection::new(415, "expected JSON, and the header content-type: application/json")
+    /// The body is not JSON.
+    pub(super) fn not_json() -> Rejection {
+        Rejection::new(415, "expected a JSON body and the header content-type: application/json")
     }
 
-    /// It can be read, but not done.
-    pub(super) fn unfit(detail: impl Into<String>) -> Rejection {
+    /// The request can be parsed, but a value in it is invalid.
+    pub(super) fn invalid(detail: impl Into<String>) -> Rejection {
         Rejection::new(422, detail)
     }
 
-    /// Nobody new is served.
+    /// The server is about to stop.
     pub(super) fn stopping() -> Rejection {
-        Rejection::new(503, "the server stops")
+        Rejection::new(503, "the server is shutting down")
     }
 
-    /// Its end did not come in time.
-    pub(super) fn late() -> Rejection {
-        Rejection::new(408, "the rest of the request did not come in time")
+    /// The rest of the request did not arrive in time.
+    pub(super) fn timed_out() -> Rejection {
+        Rejection::new(408, "the rest of the request did not arrive in time")
     }
 
-    /// Enough answers wait to be read.
+    /// The body is larger than the limit.
+    pub(super) fn body_too_large() -> Rejection {
+        Rejection::new(413, "request body too large")
+    }
+
+    /// Too many responses are pending on the connection.
     pub(super) fn unread() -> Rejection {
-        Rejection::new(503, "answers of this connection are not read")
+        Rejection::new(503, "too many responses on this connection are unread")
     }
 
-    /// The same, for one of many.
-    pub(super) fn at(self, place: usize) -> Rejection {
-        Rejection { detail: format!("check {place}: {}", self.detail), ..self }
+    /// Adds which check of a batch it is about.
+    pub(super) fn of_check(self, index: usize) -> Rejection {
+        Rejection { detail: format!("check {index}: {}", self.detail), ..self }
     }
 
     pub(super) fn write_to(&self, response: &mut Response) {
@@ -75,7 +79,7 @@ impl Rejection {
         self.write_body(&mut response.body);
     }
 
-    /// As `application/problem+json`.
+    /// Writes it as `application/problem+json`.
     pub(super) fn write_body(&self, out: &mut String) {
         let problem = match self.status {
             503 => Problem::temporary_reduced_capacity(),
@@ -85,18 +89,12 @@ impl Rejection {
     }
 }
 
-impl From<Broken> for Rejection {
-    fn from(broken: Broken) -> Rejection {
-        Rejection::new(broken.status, broken.why)
-    }
-}
-
 impl From<NoRoute> for Rejection {
     fn from(none: NoRoute) -> Rejection {
         match none {
-            NoRoute::Path => Rejection::not_found("there is nothing here; see /openapi.json"),
+            NoRoute::Path => Rejection::not_found("no such path; see /openapi.json"),
             NoRoute::Method(allow) => {
-                let detail = format!("this path knows only {allow}");
+                let detail = format!("method not allowed; expected {allow}");
                 Rejection { status: 405, detail, allow: Some(allow) }
             }
         }
@@ -110,7 +108,7 @@ impl From<&StoreError> for Rejection {
     }
 }
 
-/// What a status is called.
+/// Returns the reason phrase of a status.
 pub(super) const fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",

@@ -1,10 +1,10 @@
-//! Which path leads where.
+//! Routes: what a method and a path stand for.
 
 use tollgate_core::Act;
 
-use super::Method;
+use super::request::Method;
 
-/// What a request is for.
+/// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
     /// `POST /v1/check` and its like.
@@ -16,7 +16,7 @@ pub(super) enum Route {
     Page(Page),
 }
 
-/// What can be looked at.
+/// A page that can be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Page {
     Alive,
@@ -26,15 +26,15 @@ pub(super) enum Page {
     OpenApi,
 }
 
-/// Why a request leads nowhere.
+/// Why a request has no route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoRoute {
     Path,
-    /// The path is known, but only for these methods.
+    /// The path has only these methods.
     Method(&'static str),
 }
 
-/// A target without the scheme and the host that it may begin with.
+/// Returns a target without the scheme and host that it may begin with.
 pub(super) fn relative(target: &str) -> &str {
     let rest = ["http://", "https://"].iter().find_map(|scheme| {
         let (start, rest) = target.split_at_checked(scheme.len())?;
@@ -46,10 +46,10 @@ pub(super) fn relative(target: &str) -> &str {
     }
 }
 
-/// The route of a path.
+/// Returns the route of a method and a path.
 ///
 /// # Errors
-/// If there is none.
+/// Fails if there is no such path, or it has other methods only.
 pub(super) fn find(method: Method, path: &str) -> Result<Route, NoRoute> {
     let route = match path {
         "/check" => return Ok(Route::Proxy),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
@@ -11,9 +11,10 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
-use super::{Counts, Outcome};
 use crate::engine::Engine;
-use crate::resp;
+use crate::engine::counts::{Counts, Outcome, Reloads};
+use crate::net::connection_limit::ConnectionLimit;
+use crate::policy::INLINE_POLICY;
 
 /// What the page is called in `content-type`.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -23,16 +24,26 @@ const MAX_POLICIES: usize = 1_000;
 /// What the rest go by: no policy can be called this.
 const OTHERS: &str = "(others)";
 
-/// How often the config was read anew.
-#[derive(Debug, Default)]
-pub(crate) struct Reloads {
-    pub(crate) success: AtomicU64,
-    pub(crate) failure: AtomicU64,
+/// The connection limits of each protocol, which count the open connections.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenConnections {
+    pub(crate) resp: Arc<ConnectionLimit>,
+    pub(crate) http: Arc<ConnectionLimit>,
+}
+
+impl OpenConnections {
+    /// Each with the name of its protocol.
+    fn iter(&self) -> impl Iterator<Item = (&'static str, &ConnectionLimit)> {
+        [("resp", &*self.resp), ("http", &*self.http)].into_iter()
+    }
 }
 
 /// All that is counted, as it is when somebody looks.
 #[derive(Debug)]
-pub(crate) struct Page(pub(crate) Arc<Engine>);
+pub(crate) struct Page {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) connections: OpenConnections,
+}
 
 impl Page {
     /// The page.
@@ -45,9 +56,9 @@ impl Page {
 
     /// The counts of all policies, and of limits that came with their operations.
     fn each(&self, mut with: impl FnMut(&str, &[&Counts]) -> fmt::Result) -> fmt::Result {
-        let policies = self.0.policies();
+        let policies = self.engine.policies();
         let mut all = policies.iter();
-        with(resp::NAME, &[&self.0.inline])?;
+        with(INLINE_POLICY, &[&self.engine.inline])?;
         for policy in all.by_ref().take(MAX_POLICIES) {
             with(policy.name().as_str(), &[policy.counts()])?;
         }
@@ -74,7 +85,7 @@ impl Page {
     }
 
     fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let latency = &self.0.latency;
+        let latency = &self.engine.latency;
         let help =
             "How long the store took to answer what came together; of memory, one call in 64";
         let unit = Some(&prometheus_client::registry::Unit::Seconds);
@@ -83,9 +94,9 @@ impl Page {
         let buckets = latency.buckets();
         let count = buckets.iter().map(|(_, count)| count).sum();
         metric.encode_histogram::<NoLabelSet>(latency.seconds(), count, &buckets, None)?;
-        let up = i64::from(self.0.is_store_up());
+        let up = i64::from(self.engine.is_store_up());
         gauge(encoder, "store_up", "Whether the store answered when it was last asked", up)?;
-        let Some(stats) = self.0.stats() else { return Ok(()) };
+        let Some(stats) = self.engine.stats() else { return Ok(()) };
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         gauge(encoder, "keys", "States kept in memory", whole(stats.keys))?;
         gauge(
@@ -99,7 +110,7 @@ impl Page {
     }
 
     fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let Reloads { success, failure } = &self.0.reloads;
+        let Reloads { success, failure } = &self.engine.reloads;
         let help = "How often the config was read anew";
         let mut metric = encoder.encode_descriptor("reloads", help, None, MetricType::Counter)?;
         for (word, number) in [("success", success), ("failure", failure)] {
@@ -112,15 +123,15 @@ impl Page {
     fn connections(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Connections that are open";
         let mut metric = encoder.encode_descriptor("connections", help, None, MetricType::Gauge)?;
-        for (protocol, limit) in self.0.open.iter() {
-            let (labels, open) = ([("protocol", protocol)], i64::try_from(limit.taken()));
+        for (protocol, limit) in self.connections.iter() {
+            let (labels, open) = ([("protocol", protocol)], i64::try_from(limit.open()));
             let open = ConstGauge::new(open.unwrap_or(i64::MAX));
             open.encode(metric.encode_family(&labels)?)?;
         }
         let (name, help) =
             ("connections_refused", "Connections refused because the limit was reached");
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (protocol, limit) in self.0.open.iter() {
+        for (protocol, limit) in self.connections.iter() {
             let labels = [("protocol", protocol)];
             ConstCounter::new(limit.refused()).encode(metric.encode_family(&labels)?)?;
         }

@@ -9,17 +9,25 @@ use tokio::task::yield_now;
 
 use super::parse::{Broken, Command, Commands};
 use super::reply::{Reply, Version};
+use super::service::Service;
 use super::session::Session;
 use super::transaction::Queue;
 use super::{Dialect, Parsed, read};
 use crate::engine::Answer;
 use crate::engine::policies::Policies;
-use crate::host::transport::{ReadEvent, Transport, Unread};
-use crate::host::worker::Worker;
 use crate::limits::RespLimits;
+use crate::net::transport::{ReadEvent, Transport, Unread};
 
-pub(crate) struct Connection {
+/// Serves a connection until one side closes it.
+pub(crate) async fn serve(service: Rc<Service>, stream: TcpStream, number: u64) {
+    let (worker, buffers) = (Rc::clone(&service.worker), Rc::clone(&service.buffers));
+    let transport = Transport::new(stream, number, worker, buffers);
+    Connection { transport, service, session: Session::new(number) }.serve().await;
+}
+
+struct Connection {
     transport: Transport,
+    service: Rc<Service>,
     session: Session,
 }
 
@@ -31,29 +39,23 @@ enum End {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, number: u64, worker: Rc<Worker>) -> Connection {
-        let transport = Transport::new(stream, number, worker, |worker| &worker.resp);
-        Connection { transport, session: Session::new(number) }
+    fn limits(&self) -> &RespLimits {
+        &self.service.limits
     }
 
-    fn bounds(&self) -> &RespLimits {
-        &self.transport.worker.bounds().resp
-    }
-
-    /// Answers until one side leaves.
-    pub(crate) async fn serve(mut self) {
+    async fn serve(mut self) {
         while let ReadEvent::Data(mut buffer, filled) = self.transport.next().await {
-            let mut commands = self.transport.worker.commands.take().unwrap_or_default();
+            let mut commands = self.service.commands.take().unwrap_or_default();
             let bytes = buffer.get_mut(..filled).unwrap_or_default();
             let (taken, answered) = self.answer(&mut commands, bytes).await;
-            self.transport.worker.commands.give_back(commands);
+            self.service.commands.give_back(commands);
             match answered {
                 Ok(()) => {}
                 Err(End::Broken(broken)) => self.close_with_error(broken),
                 Err(End::Unread(Unread)) => return,
             }
             let is_full = filled == buffer.len();
-            self.transport.leaving |= self.session.leaving;
+            self.transport.closing |= self.session.leaving;
             self.transport.keep(buffer, taken, filled);
             if is_full {
                 // Others have waited.
@@ -72,7 +74,7 @@ impl Connection {
         let mut start = 0;
         loop {
             let left = bytes.get_mut(start..).unwrap_or_default();
-            let (taken, parsed) = commands.parse(left, self.bounds());
+            let (taken, parsed) = commands.parse(left, self.limits());
             let whole = commands.len();
             let answered = self.answer_all(commands, left).await;
             start += taken;
@@ -81,7 +83,7 @@ impl Connection {
                 Ok(()) if self.session.leaving => Ok(()),
                 Ok(()) => parsed.map_err(End::Broken),
             };
-            let is_last = whole < self.bounds().pipeline || self.session.leaving;
+            let is_last = whole < self.limits().pipeline || self.session.leaving;
             if ended.is_err() || is_last {
                 return (start, ended);
             }
@@ -103,7 +105,7 @@ impl Connection {
             }
             let mut queued = queue.iter().peekable();
             while queued.peek().is_some() {
-                let some = self.bounds().pipeline;
+                let some = self.limits().pipeline;
                 self.answer_some(&mut queued.by_ref().take(some)).await;
                 self.transport.drain().await?;
                 yield_now().await;
@@ -118,16 +120,16 @@ impl Connection {
         &mut self,
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
-        let Connection { session, transport: Transport { worker, out, .. } } = self;
-        let policies = LazyCell::new(|| worker.engine().policies());
-        let read = match parse_or_queue(&commands.next()?, session, worker, || &policies) {
+        let Connection { session, service, transport: Transport { out, .. } } = self;
+        let policies = LazyCell::new(|| service.engine.policies());
+        let read = match parse_or_queue(&commands.next()?, session, service, || &policies) {
             Ok(read) => read,
             Err(queue) => return Some(queue),
         };
         let answered = session.is_answered();
         let answer = match &read {
             Parsed::Operation(operation, _) => {
-                Some(worker.engine().answer_alone(worker.id(), operation).await)
+                Some(service.engine.answer_one(service.worker.id(), operation).await)
             }
             Parsed::Reply(_) => None,
         };
@@ -143,14 +145,14 @@ impl Connection {
         &mut self,
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
-        let Connection { session, transport: Transport { worker, out, .. } } = self;
+        let Connection { session, service, transport: Transport { out, .. } } = self;
         // These hold for all that came together, whatever is set meanwhile.
-        let policies = LazyCell::new(|| worker.engine().policies());
+        let policies = LazyCell::new(|| service.engine.policies());
         let mut reads: SmallVec<[(Parsed<'_>, bool); 1]> =
             SmallVec::with_capacity(commands.size_hint().0);
         let (mut exec, mut said_bytes) = (None, 0);
         for command in commands {
-            let read = match parse_or_queue(&command, session, worker, || &policies) {
+            let read = match parse_or_queue(&command, session, service, || &policies) {
                 Ok(read) => read,
                 Err(queue) => {
                     exec = Some(queue);
@@ -161,7 +163,7 @@ impl Connection {
                 said_bytes += said.len();
             }
             reads.push((read, session.is_answered()));
-            if session.leaving || said_bytes >= worker.bounds().resp.max_pending_bytes {
+            if session.leaving || said_bytes >= service.limits.max_pending_bytes {
                 break;
             }
         }
@@ -169,7 +171,7 @@ impl Connection {
             Parsed::Operation(operation, _) => Some(operation),
             Parsed::Reply(_) => None,
         });
-        let mut answers = worker.engine().answer(worker.id(), operations).await.into_iter();
+        let mut answers = service.engine.answer(service.worker.id(), operations).await.into_iter();
         for (read, answered) in &reads {
             let answer = matches!(read, Parsed::Operation(..)).then(|| answers.next()).flatten();
             if *answered {
@@ -196,11 +198,11 @@ impl Connection {
 fn parse_or_queue<'a>(
     command: &Command<'a>,
     session: &mut Session,
-    worker: &Worker,
+    service: &Service,
     policies: impl FnOnce() -> &'a Policies,
 ) -> Result<Parsed<'a>, Box<Queue>> {
-    match session.queue(command, worker.bounds().resp.transaction_bytes) {
-        None => Ok(read(command, session, policies, &worker.rates)),
+    match session.queue(command, service.limits.transaction_bytes) {
+        None => Ok(read(command, session, policies, &service.rates)),
         Some(Err(said)) => Ok(Parsed::Reply(said)),
         Some(Ok(queue)) => Err(queue),
     }

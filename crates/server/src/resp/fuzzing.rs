@@ -3,10 +3,10 @@
 use super::connection::write;
 use super::parse::{Broken, Command, Commands};
 use super::reply::Reply;
+use super::service::Service;
 use super::session::Session;
 use super::{Parsed, read};
 use crate::fuzzing::{at_once, feed};
-use crate::host::worker::Worker;
 
 /// What was heard, and what was said.
 #[derive(Debug, PartialEq)]
@@ -18,15 +18,15 @@ pub(crate) struct Talk {
 }
 
 /// What comes of bytes.
-pub(crate) fn answers(worker: &Worker, pieces: [&[u8]; 2]) -> Talk {
+pub(crate) fn answers(service: &Service, pieces: [&[u8]; 2]) -> Talk {
     let talk = Talk { commands: Vec::new(), answers: Vec::new(), broken: None };
-    let mut connection = Connection { worker, session: Session::new(1), talk };
-    feed(pieces, worker.bounds().resp.command_bytes, |bytes| connection.answer(bytes));
+    let mut connection = Connection { service, session: Session::new(1), talk };
+    feed(pieces, service.limits.command_bytes, |bytes| connection.answer(bytes));
     connection.talk
 }
 
 struct Connection<'h> {
-    worker: &'h Worker,
+    service: &'h Service,
     session: Session,
     talk: Talk,
 }
@@ -34,7 +34,7 @@ struct Connection<'h> {
 impl Connection<'_> {
     /// How many bytes were taken; `None` if the connection ends.
     fn answer(&mut self, bytes: &mut [u8]) -> Option<usize> {
-        let bounds = &self.worker.bounds().resp;
+        let bounds = &self.service.limits;
         let (mut commands, mut start) = (Commands::default(), 0);
         loop {
             let left = bytes.get_mut(start..).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Connection<'_> {
     }
 
     fn answer_all<'c>(&mut self, commands: impl Iterator<Item = Command<'c>>) {
-        let bounds = &self.worker.bounds().resp;
+        let bounds = &self.service.limits;
         for command in commands {
             if self.session.leaving {
                 return;
@@ -79,14 +79,14 @@ impl Connection<'_> {
     }
 
     fn answer_one(&mut self, command: &Command<'_>) {
-        let engine = self.worker.engine();
+        let engine = &self.service.engine;
         let policies = engine.policies();
-        let read = read(command, &mut self.session, || &policies, &self.worker.rates);
+        let read = read(command, &mut self.session, || &policies, &self.service.rates);
         let answer = match &read {
             Parsed::Reply(_) => None,
             Parsed::Operation(operation, _) => {
                 assert_eq!(operation.items().count(), operation.len(), "every limit has its key");
-                Some(at_once(engine.answer_alone(0, operation)))
+                Some(at_once(engine.answer_one(0, operation)))
             }
         };
         let mut said = Vec::new();

@@ -6,9 +6,9 @@
 
 use tollgate_core::{Key, Name};
 
-use crate::engine::operation::Keys;
-use crate::engine::required_keys::RequiredKeys;
+use crate::engine::keys::Keys;
 use crate::error::told;
+use crate::policy::required_keys::RequiredKeys;
 
 /// The keys that these words give; `None` if there are too many of them, or none.
 ///

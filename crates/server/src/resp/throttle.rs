@@ -12,6 +12,7 @@ use tollgate_core::{Act, Key, Limit, MAX_COST, Name};
 use super::parse::Command;
 use crate::engine::operation::Operation;
 use crate::error::told;
+use crate::policy::INLINE_POLICY;
 
 /// How many limits are kept at hand. Whoever sends more has them read anew.
 const MAX_LIMITS: usize = 1_024;
@@ -19,9 +20,7 @@ const MAX_LIMITS: usize = 1_024;
 const USAGE: &str = "Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
 
 /// What all these limits count under.
-static POLICY: LazyLock<Name> = LazyLock::new(|| Name::new(NAME).unwrap_or_default());
-/// No other policy may be called this.
-pub(crate) const NAME: &str = "cl.throttle";
+static POLICY: LazyLock<Name> = LazyLock::new(|| Name::new(INLINE_POLICY).unwrap_or_default());
 
 /// Burst, count and period as they were sent.
 type Rate = (i64, i64, i64);

@@ -1,4 +1,6 @@
-//! Answers over HTTP/2 that are not sent yet: how much there may be of them, and for how long.
+//! Responses over HTTP/2 that are not sent yet: how many bytes there may be, and for how long.
+//!
+//! hyper itself would keep them for as long as the client likes.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,53 +13,52 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How many bytes are sent at a time, so that it is seen whether the client reads any.
+/// Bodies are sent in frames of this size, so that we see whether the client reads any.
 const FRAME: usize = 16 * 1024;
 
-/// What one connection has not sent yet.
+/// Counts the response bytes that one connection has not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Unsent {
     bytes: AtomicUsize,
-    /// How often some of it was sent.
-    times: AtomicU64,
-    sent: Notify,
+    /// Number of frames sent so far.
+    frames: AtomicU64,
+    progress: Notify,
 }
 
-/// The body of an answer.
+/// A response body, which counts as unsent until it is dropped.
 #[derive(Debug)]
 pub(super) struct PendingBody {
     rest: Bytes,
     unsent: Arc<Unsent>,
 }
 
-/// A part of it, which counts until it is dropped: whoever sends it may have to wait with it.
-struct Part {
+/// A frame of a body, which counts as unsent until hyper drops it.
+struct PendingFrame {
     bytes: Bytes,
     unsent: Arc<Unsent>,
 }
 
 impl Unsent {
-    /// A body, which counts until it is sent.
+    /// Creates a body, which counts until it is sent.
     pub(super) fn body(self: &Arc<Unsent>, text: String) -> PendingBody {
         self.bytes.fetch_add(text.len(), Ordering::Relaxed);
         PendingBody { rest: text.into(), unsent: Arc::clone(self) }
     }
 
-    /// Waits until there are fewer than this many bytes. Answers whether it came to that: if nothing was
-    /// sent for as long as one is patient, nobody reads.
-    pub(super) async fn fewer_than(&self, most: usize, timeout: Duration) -> bool {
-        while self.bytes.load(Ordering::Relaxed) >= most.max(1) {
-            if tokio::time::timeout(timeout, self.sent.notified()).await.is_err() {
+    /// Waits until fewer than `max` bytes are unsent. Returns false if nothing is sent within the timeout.
+    pub(super) async fn wait_below(&self, max: usize, timeout: Duration) -> bool {
+        while self.bytes.load(Ordering::Relaxed) >= max.max(1) {
+            if tokio::time::timeout(timeout, self.progress.notified()).await.is_err() {
                 return false;
             }
         }
         true
     }
 
-    fn take(&self, bytes: usize) {
+    fn sent(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.times.fetch_add(1, Ordering::Relaxed);
-        self.sent.notify_waiters();
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        self.progress.notify_waiters();
     }
 }
 
@@ -73,8 +74,9 @@ impl Body for PendingBody {
         if size == 0 {
             return Poll::Ready(None);
         }
-        let part = Part { bytes: self.rest.split_to(size), unsent: Arc::clone(&self.unsent) };
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(part)))))
+        let (bytes, unsent) = (self.rest.split_to(size), Arc::clone(&self.unsent));
+        let frame = PendingFrame { bytes, unsent };
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_owner(frame)))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -88,51 +90,51 @@ impl Body for PendingBody {
 
 impl Drop for PendingBody {
     fn drop(&mut self) {
-        self.unsent.take(self.rest.len());
+        self.unsent.sent(self.rest.len());
     }
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for PendingFrame {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Part {
+impl Drop for PendingFrame {
     fn drop(&mut self) {
-        self.unsent.take(self.bytes.len());
+        self.unsent.sent(self.bytes.len());
     }
 }
 
-/// Waits for a client that does not read.
+/// Detects a client that does not read its responses.
 pub(super) struct StallTimer {
     unsent: Arc<Unsent>,
     timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    /// How often something had been sent when the timer was set.
-    known: u64,
+    /// Number of frames sent when the timer was set.
+    frames: u64,
 }
 
 impl StallTimer {
     pub(super) fn new(unsent: Arc<Unsent>, timeout: Duration) -> StallTimer {
-        StallTimer { unsent, timeout, timer: None, known: 0 }
+        StallTimer { unsent, timeout, timer: None, frames: 0 }
     }
 
-    /// Ready if there is something to be sent, and nothing was for as long as one is patient.
+    /// Ready if there is something to send, and nothing was sent within the timeout.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let StallTimer { unsent, timeout, timer, known } = self;
+        let StallTimer { unsent, timeout, timer, frames } = self;
         if unsent.bytes.load(Ordering::Relaxed) == 0 {
             *timer = None;
             return Poll::Pending;
         }
         let timer = timer.get_or_insert_with(|| {
-            *known = unsent.times.load(Ordering::Relaxed);
+            *frames = unsent.frames.load(Ordering::Relaxed);
             Box::pin(sleep(*timeout))
         });
         loop {
             ready!(timer.as_mut().poll(cx));
-            let times = unsent.times.load(Ordering::Relaxed);
-            if std::mem::replace(known, times) == times {
+            let now = unsent.frames.load(Ordering::Relaxed);
+            if std::mem::replace(frames, now) == now {
                 return Poll::Ready(());
             }
             timer.as_mut().reset(Instant::now() + *timeout);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::raise;
+use super::counts::raise;
 
 /// The upper ends of the buckets, in seconds: from what memory takes to what nobody waits for.
 pub(crate) const ENDS: [f64; 14] = [

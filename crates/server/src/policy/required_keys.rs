@@ -1,13 +1,13 @@
-//! Whom limits count.
+//! The keys that a client must give for a set of limits.
 
 use tollgate_core::{Limit, Name};
 
-/// The required of subject for which whoever operations must give a key.
+/// The subjects for which a client must give a key.
 #[derive(Debug, Default)]
 pub(crate) struct RequiredKeys {
-    /// Those that have a name, each once.
+    /// Names of subjects, each once.
     pub(crate) named: Vec<Name>,
-    /// Whether the nameless key is counted as well.
+    /// Whether the nameless key is needed as well.
     pub(crate) nameless: bool,
 }
 
@@ -17,31 +17,31 @@ impl RequiredKeys {
         for limit in limits.iter().filter(|limit| needs_key(limit)) {
             match limit.per() {
                 None => required.nameless = true,
-                Some(kind) if required.named.contains(kind) => {}
-                Some(kind) => required.named.push(kind.clone()),
+                Some(name) if required.named.contains(name) => {}
+                Some(name) => required.named.push(name.clone()),
             }
         }
         required
     }
 
-    /// Whether nobody needs to be named.
+    /// Returns whether no key is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.named.is_empty() && !self.nameless
     }
 
-    /// Whom another limit counts, if these do not.
-    pub(crate) fn cannot_count(&self, limit: &Limit) -> Option<String> {
+    /// Returns what another limit counts, if these keys do not include it.
+    pub(crate) fn missing_for(&self, limit: &Limit) -> Option<String> {
         match limit.per() {
             _ if !needs_key(limit) => None,
-            Some(kind) if self.named.contains(kind) => None,
-            Some(kind) => Some(format!("per {kind}")),
+            Some(name) if self.named.contains(name) => None,
+            Some(name) => Some(format!("per {name}")),
             None if self.nameless => None,
             None => Some(String::from("the nameless key")),
         }
     }
 }
 
-/// Whether whoever operations must say whom it counts; not so if it counts everyone at once.
+/// A limit needs a key unless it counts all clients together (`per all`).
 fn needs_key(limit: &Limit) -> bool {
     limit.item(|_| None).is_err()
 }

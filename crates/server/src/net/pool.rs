@@ -1,11 +1,12 @@
-//! Things that are lent again and again.
+//! A pool of reusable values for one thread.
 
 use std::cell::RefCell;
 
-/// How many of each are kept for those to come: one is enough where the store answers at once.
+/// Maximum number of unused values kept. One would be enough for a store that responds at once; a
+/// remote store has several connections waiting at the same time.
 const MAX_KEPT: usize = 64;
 
-/// What nobody uses at the moment.
+/// Values that are not in use at the moment.
 #[derive(Debug)]
 pub(crate) struct Pool<T>(RefCell<Vec<T>>);
 
@@ -14,10 +15,10 @@ impl<T> Pool<T> {
         self.0.borrow_mut().pop()
     }
 
-    pub(crate) fn give_back(&self, one: T) {
+    pub(crate) fn give_back(&self, value: T) {
         let mut kept = self.0.borrow_mut();
         if kept.len() < MAX_KEPT {
-            kept.push(one);
+            kept.push(value);
         }
     }
 }

@@ -1,64 +1,69 @@
-//! Bodies that come in pieces, each with its length before it.
+//! Chunked bodies.
 
 use httparse::Status;
 
-use super::head::{Broken, TOO_LARGE, TOO_LONG};
+use super::head::{HEAD_TOO_LARGE, MessageError, TOO_LARGE};
 use crate::limits::{HttpLimits, MAX_HEADERS};
 
-const MALFORMED: Broken = Broken { status: 400, why: "a piece of the body is malformed" };
-/// More digits than any length has.
+const MALFORMED: MessageError =
+    MessageError { status: 400, detail: "malformed chunk in the request body" };
+/// Maximum number of digits of a chunk size.
 const MAX_DIGITS: usize = 16;
-/// More than anybody says about a piece: its signature, at most.
-const MAX_EXTRA: usize = 1024;
+/// Maximum length of the extensions of a chunk: a signature fits.
+const MAX_EXTENSION_BYTES: usize = 1024;
 
-/// How far the pieces of a body were read. What comes later is read on from there: from the start, one
-/// who sends a byte at a time would have us read all of it for each.
+/// How far the chunks of a body have been parsed. Parsing goes on from there: from the start, a client that
+/// sends a byte at a time would have us parse everything for each byte.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
-    /// Where the next one begins.
+pub(super) struct ChunkedBody {
+    /// Where the next chunk begins.
     at: usize,
-    /// How long they are together.
+    /// Total length of the chunks so far.
     length: usize,
 }
 
-impl Pieces {
-    /// Puts the pieces together at the start of the bytes. Answers how long the body is, and how many bytes
-    /// its pieces took; `None` if there is more to come, and then nothing is moved.
+impl ChunkedBody {
+    /// Joins the chunks at the start of the bytes. Returns the length of the body, and how many bytes its
+    /// chunks took; `None` if more is to come, and then nothing is moved.
     ///
     /// # Errors
-    /// If a piece is malformed, or they are too long together.
+    /// Fails if a chunk is malformed, or the body is too large.
     pub(super) fn join(
         &mut self,
         bytes: &mut [u8],
-        bounds: &HttpLimits,
-    ) -> Result<Option<(usize, usize)>, Broken> {
-        let Some(end) = self.read_on(bytes, bounds)? else { return Ok(None) };
-        put_together(bytes)?;
+        limits: &HttpLimits,
+    ) -> Result<Option<(usize, usize)>, MessageError> {
+        let Some(end) = self.parse_more(bytes, limits)? else { return Ok(None) };
+        join_chunks(bytes)?;
         Ok(Some((self.length, end)))
     }
 
-    /// Where the pieces and what follows the last of them end.
-    fn read_on(&mut self, bytes: &[u8], bounds: &HttpLimits) -> Result<Option<usize>, Broken> {
+    /// Returns where the chunks and their trailers end.
+    fn parse_more(
+        &mut self,
+        bytes: &[u8],
+        limits: &HttpLimits,
+    ) -> Result<Option<usize>, MessageError> {
         loop {
             let Some((from, size)) = size(bytes, self.at)? else { return Ok(None) };
-            if size > bounds.body_bytes.saturating_sub(self.length) {
+            if size > limits.body_bytes.saturating_sub(self.length) {
                 return Err(TOO_LARGE);
             }
             if size == 0 {
-                return trailers(bytes, from, bounds);
+                return trailers(bytes, from, limits);
             }
             match bytes.get(from + size..from + size + 2) {
                 Some(b"\r\n") => {}
                 Some(_) => return Err(MALFORMED),
                 None => return Ok(None),
             }
-            *self = Pieces { at: from + size + 2, length: self.length + size };
+            *self = ChunkedBody { at: from + size + 2, length: self.length + size };
         }
     }
 }
 
-/// Moves pieces that have all come to the start of the bytes.
-fn put_together(bytes: &mut [u8]) -> Result<(), Broken> {
+/// Moves the data of the chunks to the start of the bytes.
+fn join_chunks(bytes: &mut [u8]) -> Result<(), MessageError> {
     let (mut at, mut to) = (0, 0);
     while let Some((from, size @ 1..)) = size(bytes, at)? {
         bytes.copy_within(from..from + size, to);
@@ -67,20 +72,21 @@ fn put_together(bytes: &mut [u8]) -> Result<(), Broken> {
     Ok(())
 }
 
-/// How long the piece is whose length stands here, and where it begins. Lines end in both characters:
-/// whoever took one of them for an end would see other pieces than we do.
-fn size(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, Broken> {
+/// Returns where the data of the chunk at `at` begins, and its size. Lines must end in CR LF: a proxy that
+/// took a bare LF for an end would see other chunks than we do.
+fn size(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, MessageError> {
     let rest = bytes.get(at..).unwrap_or_default();
     let digits =
         rest.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
     let after = rest.get(digits..).unwrap_or_default();
-    let extra = after.iter().take(MAX_EXTRA + 1).take_while(|byte| is_extra(**byte)).count();
+    let extra =
+        after.iter().take(MAX_EXTENSION_BYTES + 1).take_while(|byte| is_extension(**byte)).count();
     let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
     let begins = after.iter().take(extra).find(|byte| !is_blank(byte));
     if digits > MAX_DIGITS || begins.is_some_and(|byte| *byte != b';') {
         return Err(MALFORMED);
     }
-    if extra > MAX_EXTRA {
+    if extra > MAX_EXTENSION_BYTES {
         return Err(TOO_LARGE);
     }
     match after.get(extra..).unwrap_or_default() {
@@ -94,25 +100,25 @@ fn size(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, Broken> {
     Ok(Some((at + digits + extra + 2, size.ok_or(TOO_LARGE)?)))
 }
 
-/// What may stand between the length and the end of the line.
-fn is_extra(byte: u8) -> bool {
+/// Returns whether a byte may occur between the size and the end of the line.
+fn is_extension(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Where the fields after the last piece end. Nobody operations what they say, but fields they must be.
-fn trailers(bytes: &[u8], at: usize, bounds: &HttpLimits) -> Result<Option<usize>, Broken> {
+/// Returns where the trailers end. They are ignored, but must be valid header fields.
+fn trailers(bytes: &[u8], at: usize, limits: &HttpLimits) -> Result<Option<usize>, MessageError> {
     let rest = bytes.get(at..).unwrap_or_default();
     let mut fields = [httparse::EMPTY_HEADER; MAX_HEADERS];
     match httparse::parse_headers(rest, &mut fields) {
-        Ok(Status::Complete((length, _))) if length <= bounds.head_bytes => {
-            // A line that ends in one character only is taken by the parser, and not by us.
+        Ok(Status::Complete((length, _))) if length <= limits.head_bytes => {
+            // The parser accepts lines that end in a bare LF; we do not.
             let lines = rest.get(..length).unwrap_or_default();
             let is_bare = |pair: &[u8]| pair.last() == Some(&b'\n') && pair.first() != Some(&b'\r');
             let is_whole = lines.first() != Some(&b'\n') && !lines.windows(2).any(is_bare);
             if is_whole { Ok(Some(at + length)) } else { Err(MALFORMED) }
         }
-        Ok(Status::Partial) if rest.len() < bounds.head_bytes => Ok(None),
-        Ok(_) | Err(httparse::Error::TooManyHeaders) => Err(TOO_LONG),
+        Ok(Status::Partial) if rest.len() < limits.head_bytes => Ok(None),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => Err(HEAD_TOO_LARGE),
         Err(_) => Err(MALFORMED),
     }
 }
@@ -123,8 +129,8 @@ mod tests {
 
     fn joined(text: &str, body_bytes: usize) -> Result<Option<(String, usize)>, u16> {
         let mut bytes = text.as_bytes().to_vec();
-        let bounds = HttpLimits { body_bytes, ..HttpLimits::default() };
-        match Pieces::default().join(&mut bytes, &bounds) {
+        let limits = HttpLimits { body_bytes, ..HttpLimits::default() };
+        match ChunkedBody::default().join(&mut bytes, &limits) {
             Ok(None) => {
                 assert_eq!(bytes, text.as_bytes(), "nothing is moved before all is there");
                 Ok(None)
@@ -137,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_put_together() {
+    fn chunks_are_joined() {
         let whole = |text: &str, end| Ok(Some((text.to_owned(), end)));
         let table = [
             ("0\r\n\r\n", whole("", 5)),
@@ -159,26 +165,29 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_read_once_however_they_come() {
+    fn chunks_are_parsed_once_however_they_arrive() {
         let sent = "3;x=y\r\nabc\r\n1\r\nd\r\n0\r\n\r\n".as_bytes();
         // Where the pieces that have come whole end, when so many bytes have come.
         let ends = [(0, 0), (11, 0), (12, 12), (17, 12), (18, 18), (22, 18)];
-        let mut pieces = Pieces::default();
+        let mut chunked = ChunkedBody::default();
         for came in 0..sent.len() {
             let mut bytes = sent[..came].to_vec();
-            assert_eq!(pieces.join(&mut bytes, &HttpLimits::default()), Ok(None));
+            assert_eq!(chunked.join(&mut bytes, &HttpLimits::default()), Ok(None));
             let end = ends.iter().rev().find(|(from, _)| *from <= came).map(|(_, end)| *end);
-            assert_eq!(Some(pieces.at), end, "{came} bytes");
+            assert_eq!(Some(chunked.at), end, "{came} bytes");
         }
         let mut bytes = sent.to_vec();
-        assert_eq!(pieces.join(&mut bytes, &HttpLimits::default()), Ok(Some((4, 23))));
+        assert_eq!(chunked.join(&mut bytes, &HttpLimits::default()), Ok(Some((4, 23))));
         assert_eq!(&bytes[..4], b"abcd");
     }
 
     #[test]
-    fn little_is_said_about_a_piece() {
+    fn extensions_are_bounded() {
         let said = |bytes: usize| format!("1;{}\r\na\r\n0\r\n\r\n", "x".repeat(bytes - 1));
-        assert_eq!(joined(&said(MAX_EXTRA), 8), Ok(Some(("a".into(), 11 + MAX_EXTRA))));
-        assert_eq!(joined(&said(MAX_EXTRA + 1), 8), Err(413));
+        assert_eq!(
+            joined(&said(MAX_EXTENSION_BYTES), 8),
+            Ok(Some(("a".into(), 11 + MAX_EXTENSION_BYTES)))
+        );
+        assert_eq!(joined(&said(MAX_EXTENSION_BYTES + 1), 8), Err(413));
     }
 }

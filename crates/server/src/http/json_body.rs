@@ -1,4 +1,4 @@
-//! Operations in JSON.
+//! Checks in JSON bodies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use tollgate_core::{Decimal, MAX_COST, ParseDecimalError};
+use tollgate_core::{Act, Decimal, MAX_COST, ParseDecimalError};
 
 use super::check_request::{Bytes, CheckRequest};
 use super::rejection::Rejection;
 use crate::error::told;
 
-/// One operation, as it is written.
+/// One check as it is written in JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body<'b> {
@@ -32,7 +32,7 @@ struct Body<'b> {
     id: Option<Text<'b>>,
 }
 
-/// Many operations.
+/// A batch of checks.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Batch<'b> {
@@ -40,7 +40,7 @@ struct Batch<'b> {
     checks: Vec<Object<Body<'b>>>,
 }
 
-/// What an object of some kind looks like.
+/// What a kind of JSON object looks like, for error messages.
 trait Example {
     const EXAMPLE: &'static str;
 }
@@ -53,7 +53,7 @@ impl Example for Batch<'_> {
     const EXAMPLE: &'static str = "an object such as {\"checks\": [{\"key\": \"a\"}]}";
 }
 
-/// An object, and nothing else: members have names, and no order.
+/// A JSON object. Serde would also take a list of the members in order.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de> + Example> Deserialize<'de> for Object<T> {
@@ -76,11 +76,11 @@ impl<'de, T: Deserialize<'de> + Example> Visitor<'de> for Members<T> {
     }
 }
 
-/// Text that is copied only if there is something to unescape.
+/// A string that is copied only if it has escapes.
 #[derive(Deserialize)]
 struct Text<'b>(#[serde(borrow)] Cow<'b, str>);
 
-/// Keys by the kind of subject, in the order in which they come.
+/// Keys by the name of their subject, in their order.
 struct Subjects<'b>(Vec<(Text<'b>, Text<'b>)>);
 
 impl<'b> Text<'b> {
@@ -116,26 +116,28 @@ impl<'de> Visitor<'de> for Pairs {
     }
 }
 
-/// Reads one operation.
+/// Parses a body with one check.
 ///
 /// # Errors
-/// If it is none.
-pub(super) fn one(json: &[u8]) -> Result<CheckRequest<'_>, Rejection> {
+/// Fails if it is not such an object, or a member is invalid.
+pub(super) fn one(act: Act, json: &[u8]) -> Result<CheckRequest<'_>, Rejection> {
     let Object(body) = parse(json)?;
-    check(body)
+    check(act, body)
 }
 
-/// Reads many operations.
+/// Parses a body with a batch of checks.
 ///
 /// # Errors
-/// If there are none, too many, or one of them is none.
-pub(super) fn many(json: &[u8], most: usize) -> Result<Vec<CheckRequest<'_>>, Rejection> {
+/// Fails if there are none or more than `max`, or one of them is invalid.
+pub(super) fn many(act: Act, json: &[u8], max: usize) -> Result<Vec<CheckRequest<'_>>, Rejection> {
     let Object(Batch { checks }) = parse(json)?;
-    if !(1..=most).contains(&checks.len()) {
+    if !(1..=max).contains(&checks.len()) {
         let count = checks.len();
-        return Err(Rejection::unfit(format!("{count} checks: expected 1 to {most}")));
+        return Err(Rejection::invalid(format!("{count} checks: expected 1 to {max}")));
     }
-    let each = |(place, Object(body))| check(body).map_err(|rejection| rejection.at(place));
+    let each = |(index, Object(body))| {
+        check(act, body).map_err(|rejection: Rejection| rejection.of_check(index))
+    };
     checks.into_iter().enumerate().map(each).collect()
 }
 
@@ -143,13 +145,14 @@ fn parse<'b, T: Deserialize<'b>>(json: &'b [u8]) -> Result<T, Rejection> {
     serde_json::from_slice(json).map_err(|error| Rejection::bad_request(error.to_string()))
 }
 
-fn check(body: Body<'_>) -> Result<CheckRequest<'_>, Rejection> {
+fn check(act: Act, body: Body<'_>) -> Result<CheckRequest<'_>, Rejection> {
     let Body { policy, key, keys, cost, factor, id } = body;
     let pairs = keys.map_or_else(Vec::new, |Subjects(pairs)| pairs);
     Ok(CheckRequest {
+        act,
         policy: policy.map(Text::into_bytes),
         key: key.map(Text::into_bytes),
-        keys: pairs.into_iter().map(|(kind, key)| (kind.into_bytes(), key.into_bytes())).collect(),
+        keys: pairs.into_iter().map(|(name, key)| (name.into_bytes(), key.into_bytes())).collect(),
         cost: cost.map(whole_cost).transpose()?,
         factor: factor.map(decimal).transpose()?,
         id: id.map(Text::into_bytes),
@@ -165,11 +168,11 @@ fn decimal(raw: &RawValue) -> Result<Decimal, Rejection> {
     raw.get().parse().map_err(|error: ParseDecimalError| wrong("factor", raw, &error.to_string()))
 }
 
-/// A number out of bounds can be read, but not done; anything else was never a number.
+/// A number out of bounds is a valid body with an invalid value; anything else is an invalid body.
 fn wrong(name: &str, raw: &RawValue, expected: &str) -> Rejection {
     let text = format!("{name} {}: {expected}", told(raw.get().as_bytes()));
     match raw.get().parse::<f64>() {
-        Ok(_) => Rejection::unfit(text),
+        Ok(_) => Rejection::invalid(text),
         Err(_) => Rejection::bad_request(text),
     }
 }

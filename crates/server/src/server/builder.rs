@@ -1,0 +1,94 @@
+//! Describes a server before it is started.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+
+use tollgate::MemoryStore;
+use tollgate_core::Store;
+
+use super::Server;
+use crate::config::PolicyConfig;
+use crate::engine::StoreHandle;
+use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
+
+/// Describes a [`Server`].
+#[must_use = "a builder does nothing until it starts"]
+pub struct ServerBuilder {
+    pub(super) store: Option<StoreHandle>,
+    pub(super) policies: Vec<PolicyConfig>,
+    pub(super) resp: Option<SocketAddr>,
+    pub(super) http: Option<SocketAddr>,
+    pub(super) threads: usize,
+    pub(super) limits: ConnectionLimits,
+}
+
+impl ServerBuilder {
+    pub(super) fn new() -> ServerBuilder {
+        ServerBuilder {
+            store: None,
+            policies: Vec::new(),
+            resp: None,
+            http: None,
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            limits: ConnectionLimits::default(),
+        }
+    }
+
+    /// Keeps state in a store other than memory.
+    pub fn store(mut self, store: Arc<dyn Store>) -> ServerBuilder {
+        self.store = Some(StoreHandle::remote(store));
+        self
+    }
+
+    /// Keeps state in this memory store. Default: a new one.
+    pub fn memory(mut self, store: Arc<MemoryStore>) -> ServerBuilder {
+        self.store = Some(StoreHandle::memory(store));
+        self
+    }
+
+    /// Adds a policy, or replaces the one with the same name.
+    pub fn policy(mut self, policy: impl Into<PolicyConfig>) -> ServerBuilder {
+        self.policies.push(policy.into());
+        self
+    }
+
+    /// Listens for RESP on this address. Default: no listener.
+    pub fn resp(mut self, address: SocketAddr) -> ServerBuilder {
+        self.resp = Some(address);
+        self
+    }
+
+    /// Listens for HTTP on this address. Default: no listener.
+    pub fn http(mut self, address: SocketAddr) -> ServerBuilder {
+        self.http = Some(address);
+        self
+    }
+
+    /// Sets the number of worker threads. Default: the number of processors.
+    pub fn threads(mut self, threads: usize) -> ServerBuilder {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Sets the limits on RESP connections. Default: [`RespLimits::default`].
+    pub fn resp_limits(mut self, limits: RespLimits) -> ServerBuilder {
+        self.limits.resp = limits.at_least_one();
+        self
+    }
+
+    /// Sets the limits on HTTP connections. Default: [`HttpLimits::default`].
+    pub fn http_limits(mut self, limits: HttpLimits) -> ServerBuilder {
+        self.limits.http = limits.at_least_one();
+        self
+    }
+
+    /// Starts the server.
+    ///
+    /// # Errors
+    /// Fails if an address cannot be bound, a thread cannot be started, or a policy is invalid.
+    pub fn start(self) -> io::Result<Server> {
+        Server::start(self)
+    }
+}
