@@ -1,0 +1,167 @@
+//! Where the commands of one document run: a folder, servers, and the tools they need.
+
+use std::env;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use assert_cmd::cargo::cargo_bin;
+use tempfile::TempDir;
+use tollgate_fixtures::Server;
+
+/// The policies of the server that documents ask when they have not started one.
+const CONFIG: &str = r#"
+[policy.default]
+limits = ["gcra 10/s burst 20"]
+[policy.login]
+limits = ["gcra 5/min per ip", "sliding-counters 20/h resolution 10m per user"]
+"#;
+
+/// Ports as the documents have them.
+const HTTP: &str = "127.0.0.1:8080";
+const RESP: &str = "-p 6380";
+const REDIS: &str = "127.0.0.1:6379";
+
+pub(crate) struct Scene {
+    folder: TempDir,
+    redis: Server,
+    server: Option<Serving>,
+}
+
+/// A running `tollgate serve`, killed when dropped.
+struct Serving {
+    process: Child,
+    http: String,
+    resp_port: String,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Scene {
+    /// Returns `None` if a tool is missing, which the fixtures report.
+    pub(crate) fn new(root: &Path) -> Option<Scene> {
+        let redis = Server::redis()?;
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        // A link would show the path of the binary in messages of the tool.
+        fs::hard_link(cargo_bin!("tollgate"), bin.join("tollgate"))
+            .or_else(|_| fs::copy(cargo_bin!("tollgate"), bin.join("tollgate")).map(drop))
+            .unwrap();
+        let examples = folder.path().join("examples");
+        fs::create_dir(&examples).unwrap();
+        for entry in fs::read_dir(root.join("examples")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                fs::copy(&path, examples.join(path.file_name().unwrap())).unwrap();
+            }
+        }
+        Some(Scene { folder, redis, server: None })
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        assert!(!file.contains(".."), "{file}");
+        fs::write(self.folder.path().join(file), text).unwrap();
+    }
+
+    /// Runs the commands of one block, and returns what they print.
+    pub(crate) fn run(&mut self, block: &str) -> Result<String, String> {
+        let block = block.replace("cargo run --release -- ", "tollgate ");
+        let mut output = String::new();
+        let mut script = String::new();
+        for line in block.lines() {
+            if let Some(args) = line.strip_prefix("tollgate serve") {
+                output.push_str(&self.run_script(&script)?);
+                script.clear();
+                output.push_str(&self.serve(args.trim())?);
+            } else {
+                script.push_str(line);
+                script.push('\n');
+            }
+        }
+        output.push_str(&self.run_script(&script)?);
+        Ok(output)
+    }
+
+    fn run_script(&mut self, script: &str) -> Result<String, String> {
+        if script.trim().is_empty() {
+            return Ok(String::new());
+        }
+        let asks_server = [HTTP, RESP, "tollgate check", "redis-cli"];
+        if self.server.is_none() && asks_server.iter().any(|word| script.contains(word)) {
+            self.write("documented.toml", CONFIG);
+            self.serve("--config documented.toml")?;
+        }
+        let script = format!("set -euo pipefail\n{}", self.with_ports(script));
+        let mut shell = self.command("bash");
+        let run = shell.args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
+        let output = String::from_utf8_lossy(&run.stdout).into_owned();
+        if run.status.success() {
+            return Ok(output);
+        }
+        let errors = String::from_utf8_lossy(&run.stderr);
+        Err(format!("{script}ended with {}\n{output}{errors}", run.status))
+    }
+
+    /// Replaces the addresses of the documents by those of the servers of this test.
+    fn with_ports(&self, script: &str) -> String {
+        let redis = format!("127.0.0.1:{}", self.redis.port());
+        let script = script.replace(REDIS, &redis);
+        let Some(server) = &self.server else { return script };
+        script
+            .replace(HTTP, &server.http)
+            .replace(RESP, &format!("-p {}", server.resp_port))
+            .replace("tollgate check ", &format!("tollgate check --server http://{} ", server.http))
+    }
+
+    fn serve(&mut self, args: &str) -> Result<String, String> {
+        // The last server is gone before the next one starts.
+        self.server = None;
+        let redis = format!("127.0.0.1:{}", self.redis.port());
+        let args = args.replace(REDIS, &redis);
+        let mut shell = self.command("bash");
+        shell.args([
+            "-c",
+            &format!("exec tollgate serve --http 127.0.0.1:0 --resp 127.0.0.1:0 {args}"),
+        ]);
+        let mut process = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut printed = String::new();
+        let mut lines = BufReader::new(process.stdout.take().unwrap());
+        // The line with this command is the last one that it prints when it has started.
+        while !printed.contains("CL.THROTTLE") {
+            if lines.read_line(&mut printed).unwrap() == 0 {
+                let end = process.wait_with_output().unwrap();
+                return Err(format!("serve {args}: {}", String::from_utf8_lossy(&end.stderr)));
+            }
+        }
+        let address = |name: &str| {
+            let line = printed.lines().find_map(|line| line.trim().strip_prefix(name));
+            line.map(|line| line.trim().to_owned()).unwrap_or_default()
+        };
+        let (http, resp) = (address("HTTP"), address("Redis protocol"));
+        let resp_port = resp.rsplit(':').next().unwrap_or_default().to_owned();
+        let documented = printed.replace(&http, HTTP).replace(&resp, "127.0.0.1:6380");
+        let documented = documented.replace(&format!("-p {resp_port}"), RESP);
+        self.server = Some(Serving { process, http, resp_port });
+        Ok(documented)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let bin: PathBuf = self.folder.path().join("bin");
+        let paths = std::iter::once(bin).chain(env::split_paths(&path));
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.folder.path())
+            .env("PATH", env::join_paths(paths).unwrap())
+            .env("HOME", self.folder.path())
+            .env("NO_COLOR", "1");
+        command
+    }
+}
