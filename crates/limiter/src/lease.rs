@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate_core::Decision;
 
 use crate::error::Error;
-use crate::request::{Owned, Request};
+use crate::request::{OwnedRequest, Request};
 
 /// The answer to [`Request::lease`].
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Leased {
 #[derive(Debug)]
 #[must_use = "a lease that is dropped is given back at once"]
 pub struct Lease {
-    request: Owned,
+    request: OwnedRequest,
     id: Box<[u8]>,
     /// Whether it was given back already.
     over: bool,
@@ -65,9 +65,9 @@ impl Request<'_> {
     /// # Errors
     /// As [`check`](Request::check).
     pub fn lease(&self) -> Result<Leased, Error> {
-        let mut request = self.owned();
+        let mut request = self.to_owned_request();
         let id = request.id.take().unwrap_or_else(fresh_id);
-        let decision = request.request().id(&id).check()?;
+        let decision = request.as_request().id(&id).check()?;
         let lease = decision.allowed.then(|| Lease { request, id, over: false });
         Ok(Leased { decision, lease })
     }
@@ -125,7 +125,7 @@ impl Lease {
     }
 
     fn request(&self) -> Request<'_> {
-        self.request.request().id(&self.id)
+        self.request.as_request().id(&self.id)
     }
 }
 

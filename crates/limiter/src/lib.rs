@@ -54,6 +54,7 @@
 mod clock;
 mod enforce;
 mod error;
+mod keys;
 mod lease;
 mod limiter;
 mod memory;

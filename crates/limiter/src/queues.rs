@@ -22,7 +22,7 @@ pub(crate) struct Queues {
 impl Queues {
     /// Tells those who wait for any of its subjects that the operation gave something back.
     #[inline]
-    pub(crate) fn tell(&self, op: &Op<'_>) {
+    pub(crate) fn notify(&self, op: &Op<'_>) {
         let gives = matches!(op.act, Act::Release | Act::Refund | Act::Settle | Act::Reset);
         if gives && !self.returns.is_empty() {
             op.items.iter().for_each(|item| self.returns.call(&whose(op, from_ref(item))));

@@ -67,9 +67,9 @@ impl Request<'_> {
         &self,
         longest: Duration,
     ) -> impl Future<Output = Result<Decision, Error>> + Send + use<> {
-        let request = self.owned();
+        let request = self.to_owned_request();
         let deadline = Deadline::after(longest);
-        async move { admit(&request.request(), deadline).await }
+        async move { admit(&request.as_request(), deadline).await }
     }
 
     /// The same as [`until_ready`](Request::until_ready) for a thread, which sleeps meanwhile. Both
