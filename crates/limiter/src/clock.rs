@@ -11,7 +11,7 @@ use tollgate_core::Time;
 /// microseconds.
 const SYNC_INTERVAL: u64 = 1_000_000;
 
-/// The same plus the maximum difference between the counters of two processors.
+/// [`SYNC_INTERVAL`] plus the maximum difference between the counters of two processors.
 const SYNC_INTERVAL_AND_SKEW: u64 = SYNC_INTERVAL + 1_000;
 
 /// The clock of a store. Cheap to clone; clones are the same clock.

@@ -94,7 +94,7 @@ struct Entry {
 impl QueueMap {
     /// Returns whether there are no queues.
     ///
-    /// A caller that has given something back may ask this without the lock. One of the two sees the
+    /// A caller that has given something back may call this without the lock. One of the two sees the
     /// other: the waiter joins its queue before it checks, the giver reads the count after it has
     /// given, and each has a fence between the two steps.
     #[inline]

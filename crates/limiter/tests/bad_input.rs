@@ -123,5 +123,5 @@ fn a_policy_of_no_limits_allows_all() {
     assert!(limiter.check("a").unwrap().allowed);
     let mut decisions = Vec::new();
     limiter.check_many(&["a", "b"], &mut decisions);
-    assert!(decisions.iter().all(|answer| answer.as_ref().unwrap().allowed));
+    assert!(decisions.iter().all(|decision| decision.as_ref().unwrap().allowed));
 }

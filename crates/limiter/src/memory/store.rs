@@ -98,7 +98,7 @@ pub struct StoreStats {
     pub keys: usize,
     /// Maximum number of states in memory.
     pub max_keys: usize,
-    /// Number of operations so far that were answered according to `when_full`.
+    /// Number of operations so far that found no room and were decided by `when_full`.
     pub rejected: u64,
 }
 

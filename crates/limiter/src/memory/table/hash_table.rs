@@ -14,15 +14,15 @@ const MIN_SLOTS: usize = 8;
 struct Line<const W: usize, const N: usize>([[u64; W]; N]);
 
 /// Records that are found by their fingerprint, which is their first word. Zero marks a free slot.
-/// The owner keeps the number of records: a shard must fit in one cache line, so a field here would
-/// be too much.
+/// The owner keeps the number of records: a shard must fit in one cache line, which leaves no
+/// space for a field here.
 ///
 /// A fingerprint is as good as random, so its low bits select its home: the first slot of a line. A
 /// record is there or in one of the slots that follow without a gap, so nearly every search ends in
 /// the line where it began, and waits for memory once.
 #[derive(Debug)]
 pub(super) struct HashTable<const W: usize, const N: usize> {
-    /// Their number is zero or a power of two.
+    /// The number of lines is zero or a power of two.
     lines: Box<[Line<W, N>]>,
 }
 

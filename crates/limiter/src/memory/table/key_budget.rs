@@ -1,4 +1,5 @@
-//! The number of states in a store, its bound, and when looking for reset states is worth it.
+//! The number of states in a store, its bound, and when a scan for states that have reset is
+//! worthwhile.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

@@ -18,7 +18,8 @@ pub(crate) enum CompactState {
 
 /// Number of bits of a state of one word; the bits above are the terms index.
 const ONE_WORD_BITS: u32 = Packed::ONE_WORD_BITS;
-/// The same for the last two words of a state of three words; each holds half of the terms index.
+/// Number of bits of the state in each of the last two of three words; the bits above are one half of
+/// the terms index each.
 const THREE_WORD_BITS: u32 = Packed::WORD_BITS;
 const HALF_INDEX_BITS: u32 = u64::BITS - THREE_WORD_BITS;
 
