@@ -1,4 +1,4 @@
-//! The shortest use: `cargo run --example first`.
+//! The shortest example: `cargo run --example first`.
 
 use tollgate::Limiter;
 
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match decision.retry_after {
             _ if decision.allowed => println!("request {request}: allowed"),
             Some(wait) => println!("request {request}: denied, try again in {wait}"),
-            None => println!("request {request}: denied for good"),
+            None => println!("request {request}: can never be allowed"),
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What time it is.
+//! Clocks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tollgate_core::Time;
 
-/// How long, in microseconds, the counter is trusted before it is set by the system's clocks again.
-const TRUSTED: u64 = 1_000_000;
+/// How long the counter is used before it is synchronized with the system's clocks again, in
+/// microseconds.
+const SYNC_INTERVAL: u64 = 1_000_000;
 
-/// The same with what the counters of two processors may differ by.
-const TRUSTED_AND_SKEW: u64 = TRUSTED + 1_000;
+/// [`SYNC_INTERVAL`] plus the maximum difference between the counters of two processors.
+const SYNC_INTERVAL_AND_SKEW: u64 = SYNC_INTERVAL + 1_000;
 
-/// Where a store takes the time from. Cheap to clone; clones are the same clock.
+/// The clock of a store. Cheap to clone; clones are the same clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,53 +31,53 @@ const TRUSTED_AND_SKEW: u64 = TRUSTED + 1_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Clock(Kind);
+pub struct Clock(Source);
 
 #[derive(Clone)]
-enum Kind {
-    System(Arc<System>),
-    /// Microseconds since the epoch.
+enum Source {
+    System(Arc<SystemClock>),
+    /// Microseconds since the Unix epoch.
     Manual(Arc<AtomicU64>),
 }
 
 impl Clock {
-    /// The time of this machine: wall time at start plus monotonic time since. Setting the wall
-    /// clock back changes nothing; setting it forward is followed.
+    /// Creates a clock with the time of this machine: wall time at the start plus monotonic time
+    /// since. It ignores it when the wall clock is set back, and follows when it is set forward.
     #[must_use]
     pub fn system() -> Clock {
-        Clock(Kind::System(Arc::new(System::start())))
+        Clock(Source::System(Arc::new(SystemClock::start())))
     }
 
-    /// A clock that stands still until it is [advanced](Clock::advance) or [set](Clock::set), for
-    /// tests and simulations. It starts at the epoch.
+    /// Creates a clock that stands still until it is [advanced](Clock::advance) or
+    /// [set](Clock::set), for tests and simulations. It starts at the Unix epoch.
     #[must_use]
     pub fn manual() -> Clock {
-        Clock(Kind::Manual(Arc::new(AtomicU64::new(0))))
+        Clock(Source::Manual(Arc::new(AtomicU64::new(0))))
     }
 
-    /// What time it is.
+    /// Returns the current time.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Time {
         let micros = match &self.0 {
-            Kind::System(system) => system.micros(),
-            Kind::Manual(micros) => micros.load(Ordering::Acquire),
+            Source::System(system) => system.micros(),
+            Source::Manual(micros) => micros.load(Ordering::Acquire),
         };
         Time::from_micros(micros).unwrap_or(Time::MAX)
     }
 
-    /// Moves a manual clock forward. Any other goes its own way.
+    /// Moves a manual clock forward. Does nothing to a system clock.
     pub fn advance(&self, by: Duration) {
-        if let Kind::Manual(micros) = &self.0 {
+        if let Source::Manual(micros) = &self.0 {
             let by = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
             let later = |now: u64| Some(now.saturating_add(by).min(Time::MAX.as_micros()));
             let _ = micros.fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
         }
     }
 
-    /// Sets a manual clock, also back. Any other goes its own way.
+    /// Sets a manual clock, forward or back. Does nothing to a system clock.
     pub fn set(&self, to: Time) {
-        if let Kind::Manual(micros) = &self.0 {
+        if let Source::Manual(micros) = &self.0 {
             micros.store(to.as_micros(), Ordering::Release);
         }
     }
@@ -91,60 +92,61 @@ impl Default for Clock {
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.0 {
-            Kind::System(_) => "system",
-            Kind::Manual(_) => "manual",
+            Source::System(_) => "system",
+            Source::Manual(_) => "manual",
         };
         write!(f, "Clock({name}, {:?})", self.now())
     }
 }
 
-/// A fast counter that is set by the system's clocks once a second: the counter alone would drift.
-struct System {
+/// A fast counter that is synchronized with the system's clocks once a second: the counter alone
+/// would drift.
+struct SystemClock {
     counter: Counter,
     started: Instant,
-    /// What to add to the counter.
+    /// Offset from the counter to the time.
     offset: AtomicU64,
-    /// When the counter is to be set again.
-    set_at: AtomicU64,
-    /// What to add to the monotonic time since the start; only ever raised.
+    /// Counter value at which the next synchronization is due.
+    sync_at: AtomicU64,
+    /// Offset from the monotonic time since the start to the time. It only ever grows.
     wall: AtomicU64,
 }
 
-impl System {
-    fn start() -> System {
-        let system = System {
+impl SystemClock {
+    fn start() -> SystemClock {
+        let system = SystemClock {
             counter: Counter::start(),
             started: Instant::now(),
             offset: AtomicU64::new(0),
-            set_at: AtomicU64::new(0),
+            sync_at: AtomicU64::new(0),
             wall: AtomicU64::new(wall_micros()),
         };
-        system.set();
+        system.sync();
         system
     }
 
     #[inline]
     fn micros(&self) -> u64 {
         let mut count = self.counter.micros();
-        // Also if the counter has gone back, as it may when a machine wakes up.
-        if self.set_at.load(Ordering::Relaxed).wrapping_sub(count) > TRUSTED_AND_SKEW {
-            self.set();
+        // Also if the counter has gone back, as it may when a machine resumes.
+        if self.sync_at.load(Ordering::Relaxed).wrapping_sub(count) > SYNC_INTERVAL_AND_SKEW {
+            self.sync();
             count = self.counter.micros();
         }
         count.saturating_add(self.offset.load(Ordering::Relaxed))
     }
 
-    /// Reads the clocks one right after the other, and the wall clock first: whoever is held up in
-    /// between must not be put ahead by it.
+    /// Reads the clocks right after each other, the wall clock first: a thread that is suspended in
+    /// between must not set the time ahead.
     #[cold]
-    fn set(&self) {
+    fn sync(&self) {
         let wall = wall_micros();
         let since = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let count = self.counter.micros();
         let ahead = wall.saturating_sub(since);
         let wall = self.wall.fetch_max(ahead, Ordering::Relaxed).max(ahead);
         self.offset.store(wall.saturating_add(since).saturating_sub(count), Ordering::Relaxed);
-        self.set_at.store(count.saturating_add(TRUSTED), Ordering::Relaxed);
+        self.sync_at.store(count.saturating_add(SYNC_INTERVAL), Ordering::Relaxed);
     }
 }
 
@@ -153,12 +155,12 @@ fn wall_micros() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Microseconds since some moment, by the processor's own counter.
+/// Microseconds since the start, by the processor's time stamp counter.
 #[cfg(feature = "quanta")]
 struct Counter {
     clock: quanta::Clock,
     start: u64,
-    /// Microseconds for each count, in 2^-64.
+    /// Microseconds per count, in units of 2^-64.
     scale: u64,
 }
 
@@ -166,7 +168,7 @@ struct Counter {
 impl Counter {
     fn start() -> Counter {
         let clock = quanta::Clock::new();
-        // One multiplication by this instead of two and a division.
+        // A multiplication by the scale replaces two multiplications and a division.
         let nanos = clock.delta_as_nanos(0, 1 << SCALE_BITS);
         let scale = (u128::from(nanos) << (u64::BITS - SCALE_BITS)) / 1_000;
         let scale = u64::try_from(scale).unwrap_or(u64::MAX);
@@ -180,8 +182,8 @@ impl Counter {
     }
 }
 
-/// Over how many counts the scale is taken, as a power of two: some minutes, and to one part in a
-/// million millions.
+/// Binary logarithm of the number of counts that the scale is computed over: some minutes, which gives
+/// a precision of one part in 10^12.
 #[cfg(feature = "quanta")]
 const SCALE_BITS: u32 = 40;
 
@@ -190,7 +192,7 @@ fn high(product: u128) -> u64 {
     (product >> 64) as u64
 }
 
-/// Microseconds since some moment, by the system's monotonic clock.
+/// Microseconds since the start, by the system's monotonic clock.
 #[cfg(not(feature = "quanta"))]
 struct Counter(Instant);
 

@@ -1,4 +1,4 @@
-//! How far a policy is enforced: a limit can be watched before it turns anyone away.
+//! Enforcement modes: a new limit can be observed before it denies any request.
 
 use std::fmt;
 use std::hash::Hasher as _;
@@ -7,14 +7,14 @@ use std::str::FromStr;
 use siphasher::sip::SipHasher13;
 use tollgate_core::did_you_mean;
 
-/// What becomes of those whom a policy would turn away.
+/// The enforcement mode of a policy: what happens to requests that its limits deny.
 ///
 /// ```
 /// use tollgate::Enforce;
 ///
 /// let some: Enforce = "25%".parse()?;
 /// assert_eq!(some.to_string(), "25%");
-/// // The same keys on every machine, and about a quarter of them.
+/// // About a quarter of the keys, the same ones on every machine.
 /// let enforced = (0..1_000_u32).filter(|key| some.holds_for(&key.to_le_bytes())).count();
 /// assert!((200..300).contains(&enforced));
 /// assert!(!Enforce::Shadow.holds_for(b"anyone"));
@@ -23,24 +23,28 @@ use tollgate_core::did_you_mean;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Enforce {
-    /// They are turned away.
+    /// Denied requests are rejected.
     #[default]
     On,
-    /// All is counted, and everyone may pass.
+    /// Requests are counted, and all of them pass.
     Shadow,
-    /// They are turned away, but not told that there is a limit.
+    /// Denied requests are rejected, but the response does not reveal that there is a limit.
     Silent,
-    /// Nothing is counted, and everyone may pass.
+    /// Nothing is counted, and all requests pass.
     Off,
-    /// Those with some of the keys are turned away, always the same ones; the rest may pass.
+    /// Requests are counted, and denied ones are rejected for a fixed part of the keys, always the
+    /// same ones. Requests with other keys pass.
     Percent(Percentage),
 }
 
-/// A part of all keys, in hundredths of a percent.
+/// A percentage of all keys, with up to two decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Percentage(u16);
+pub struct Percentage(
+    /// In hundredths of a percent.
+    u16,
+);
 
-/// All of them.
+/// 100 %, in hundredths of a percent.
 const WHOLE: u16 = 10_000;
 
 const WORDS: [(&str, Enforce); 4] = [
@@ -51,20 +55,20 @@ const WORDS: [(&str, Enforce); 4] = [
 ];
 
 impl Enforce {
-    /// Whether whoever has this key is turned away when the limits say so.
+    /// Returns whether a denied request with this key is rejected.
     #[must_use]
     pub fn holds_for(self, key: &[u8]) -> bool {
         match self {
             Enforce::On | Enforce::Silent => true,
             Enforce::Shadow | Enforce::Off => false,
-            Enforce::Percent(percentage) => percentage.has(key),
+            Enforce::Percent(percentage) => percentage.includes(key),
         }
     }
 }
 
 impl Percentage {
-    /// Whether a key is among them. Growing the percentage keeps those that are in it.
-    fn has(self, key: &[u8]) -> bool {
+    /// Returns whether a key is included. A greater percentage includes all keys of a smaller one.
+    fn includes(self, key: &[u8]) -> bool {
         let mut hasher = SipHasher13::new();
         hasher.write(key);
         hasher.finish() % u64::from(WHOLE) < u64::from(self.0)
@@ -109,7 +113,7 @@ impl fmt::Display for Enforce {
     }
 }
 
-/// Some text does not say how far a policy is enforced.
+/// The error of a text that is not an enforcement mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseEnforceError(String);
 
@@ -128,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_said_is_printed_back() {
+    fn modes_print_as_they_are_parsed() {
         for text in ["on", "shadow", "silent", "off", "0%", "25%", "0.50%", "99.99%", "100%"] {
             assert_eq!(text.parse::<Enforce>().map(|enforce| enforce.to_string()), Ok(text.into()));
         }
@@ -136,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_said_is_told() {
+    fn invalid_modes_are_rejected() {
         for text in [
             "", "ON", "101%", "656%", "999%", "100.01%", "-1%", "1.005%", "%", ".5%", "5.%",
             "1e1%", "25",
@@ -148,13 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn a_greater_share_has_all_of_a_smaller_one() {
+    fn a_greater_percentage_includes_all_of_a_smaller_one() {
         let (none, some, more, all) =
             (Percentage(0), Percentage(1_000), Percentage(3_000), Percentage(WHOLE));
         for key in 0..1_000_u32 {
             let key = key.to_le_bytes();
-            assert!(!none.has(&key) && all.has(&key));
-            assert!(more.has(&key) || !some.has(&key));
+            assert!(!none.includes(&key) && all.includes(&key));
+            assert!(more.includes(&key) || !some.includes(&key));
         }
     }
 }

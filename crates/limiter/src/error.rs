@@ -1,13 +1,13 @@
-//! What can go wrong when a limiter is asked. A denial is not an error; it is an answer.
+//! The error of a limiter. A denial is not an error, but a decision.
 
 use std::fmt;
 
 use tollgate_core::{InvalidKey, LimitError, MissingKey, StoreError};
 
-/// Why a limiter gave no decision. Nothing was changed.
+/// The error of a limiter that could not decide. Nothing was changed.
 ///
-/// What to do about it is the caller's choice: most let a request pass if it is not the caller who
-/// made the mistake.
+/// The caller chooses what to do then. Most let the request pass if the error is not the client's
+/// fault.
 #[derive(Debug, Clone)]
 pub struct Error(Box<ErrorKind>);
 
@@ -20,43 +20,53 @@ enum ErrorKind {
 }
 
 impl Error {
-    /// Whether the key or the id was empty or too long, or a subject was not named.
+    /// Returns whether a key or the id is empty or too long, or a subject has no key.
     #[must_use]
     pub fn is_bad_key(&self) -> bool {
         matches!(*self.0, ErrorKind::InvalidKey(_) | ErrorKind::MissingKey(_))
     }
 
-    /// Whether the factor was out of bounds.
+    /// Returns whether the factor is out of bounds.
     #[must_use]
     pub fn is_bad_factor(&self) -> bool {
         matches!(*self.0, ErrorKind::Limit(_))
     }
 
-    /// Whether the debt would be too large: the key is denied as it is.
+    /// Returns whether the debt would be too large. The key is denied as it is.
     #[must_use]
     pub fn is_overdrawn(&self) -> bool {
         matches!(&*self.0, ErrorKind::Store(error) if error.is_overdrawn())
     }
 
-    /// Whether the store had no room for what had to be counted.
+    /// Returns whether the store has no room for what must be counted.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(&*self.0, ErrorKind::Store(error) if error.is_full())
+    }
+
+    fn as_error(&self) -> &(dyn std::error::Error + 'static) {
+        match &*self.0 {
+            ErrorKind::InvalidKey(error) => error,
+            ErrorKind::MissingKey(error) => error,
+            ErrorKind::Limit(error) => error,
+            ErrorKind::Store(error) => error,
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
-            ErrorKind::InvalidKey(error) => error.fmt(f),
-            ErrorKind::MissingKey(error) => error.fmt(f),
-            ErrorKind::Limit(error) => error.fmt(f),
-            ErrorKind::Store(error) => error.fmt(f),
-        }
+        fmt::Display::fmt(self.as_error(), f)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    /// Returns the cause of the error inside: its own message is already that of this error, and must
+    /// not appear twice in a report of the whole chain.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.as_error().source()
+    }
+}
 
 macro_rules! from {
     ($($error:ident => $kind:ident),*) => {
@@ -70,3 +80,28 @@ macro_rules! from {
 }
 
 from! { InvalidKey => InvalidKey, MissingKey => MissingKey, LimitError => Limit, StoreError => Store }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::io;
+
+    use tollgate_core::Key;
+
+    use super::*;
+
+    #[test]
+    fn the_source_is_the_cause_of_the_store_error() {
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        let error = Error::from(StoreError::unavailable(refused()));
+        assert_eq!(error.source().unwrap().to_string(), refused().to_string());
+        assert!(error.source().unwrap().is::<io::Error>());
+        assert_ne!(error.to_string(), refused().to_string());
+    }
+
+    #[test]
+    fn an_error_without_a_cause_has_no_source() {
+        let error = Error::from(Key::new(b"").unwrap_err());
+        assert!(error.is_bad_key() && error.source().is_none());
+    }
+}

@@ -1,4 +1,4 @@
-//! Leases: places of a `concurrency` limit that are given back by themselves.
+//! Leases of a `concurrency` limit that are released when dropped.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -7,46 +7,46 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate_core::Decision;
 
 use crate::error::Error;
-use crate::request::{Owned, Request};
+use crate::request::{OwnedRequest, Request};
 
-/// The answer to [`Request::lease`].
+/// The result of [`Request::lease`].
 #[derive(Debug)]
 #[non_exhaustive]
-#[must_use = "a lease that is dropped is given back at once"]
+#[must_use = "a lease is released when it is dropped"]
 pub struct Leased {
-    /// What the check was answered.
+    /// The decision of the check.
     pub decision: Decision,
-    /// What is held until it is dropped; `None` if denied.
+    /// The lease; `None` if the check was denied.
     pub lease: Option<Lease>,
 }
 
-/// Something that is held, of a `concurrency` limit: [`Request::lease`] makes one. Dropped, it is
-/// given back, also by a thread that panics.
+/// A lease of a `concurrency` limit. Created by [`Request::lease`]. It is released when dropped, also
+/// if the thread panics.
 ///
-/// A lease ends by itself when the `ttl` of its limit has passed, so that a holder that is killed,
-/// or forgets its lease, blocks its place no longer than that. So whoever may hold a lease longer
-/// than the `ttl` must [renew](Lease::renew) it before; otherwise another may be let in while the
-/// first is still at work.
+/// A lease ends by itself when the `ttl` of its limit has passed, so that a holder that is killed, or
+/// leaks its lease, blocks others no longer than that. A holder that may need longer than the `ttl`
+/// must [renew](Lease::renew) the lease in time; otherwise the limit may give another lease while the
+/// first holder is still at work.
 ///
-/// It can be sent to another thread, and be renewed by one while another works.
+/// A lease can be sent to another thread, and one thread can renew it while another works.
 #[derive(Debug)]
-#[must_use = "a lease that is dropped is given back at once"]
+#[must_use = "a lease is released when it is dropped"]
 pub struct Lease {
-    request: Owned,
+    request: OwnedRequest,
     id: Box<[u8]>,
-    /// Whether it was given back already.
-    over: bool,
+    /// Whether it was released already.
+    released: bool,
 }
 
 impl Request<'_> {
-    /// Checks, and holds what was taken of a `concurrency` limit until the lease is dropped. A
-    /// cost of n takes n places, which are given back together.
+    /// Checks, and returns a lease of what was taken from a `concurrency` limit. A check of cost n
+    /// takes n leases, which are released together.
     ///
-    /// The policy may have other limits too: what was taken of those stays taken. The lease goes
-    /// by the [id](Request::id) of the request, or by one that is made for it. Asking
-    /// again under the same id within a minute, and while the lease lasts, answers as the first time,
-    /// with a lease that is the same. So who has waited for room under an id gets the lease of what
-    /// was taken by asking for it under that id. Later it takes another place.
+    /// The policy may have other limits too: the cost taken from those is not given back. The lease
+    /// has the [id](Request::id) of the request, or a new one. Calling this again with the same id
+    /// within a minute, while the lease lasts, takes nothing and returns the same decision and the
+    /// same lease. So after waiting for a check with an id, call this with that id to get the lease of
+    /// what was taken. After that time it takes another lease.
     ///
     /// ```
     /// use tollgate::Limiter;
@@ -65,18 +65,18 @@ impl Request<'_> {
     /// # Errors
     /// As [`check`](Request::check).
     pub fn lease(&self) -> Result<Leased, Error> {
-        let mut request = self.owned();
-        let id = request.id.take().unwrap_or_else(fresh_id);
-        let decision = request.request().id(&id).check()?;
-        let lease = decision.allowed.then(|| Lease { request, id, over: false });
+        let mut request = self.to_owned_request();
+        let id = request.id.take().unwrap_or_else(new_id);
+        let decision = request.as_request().id(&id).check()?;
+        let lease = decision.allowed.then(|| Lease { request, id, released: false });
         Ok(Leased { decision, lease })
     }
 }
 
 impl Lease {
-    /// Keeps it alive for another `ttl` from now. One that has ended already stays ended, since its
-    /// place may be another's by now, and the decision does not tell: it is allowed in any case. So
-    /// renew in good time.
+    /// Keeps the lease alive for another `ttl` from now. A lease that has ended stays ended, since
+    /// another holder may have taken its place. The decision does not show this: it is allowed in any
+    /// case. So renew in time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -86,7 +86,7 @@ impl Lease {
     /// let store = MemoryStore::builder().clock(clock.clone()).build()?;
     /// let limiter = Limiter::parse(["concurrency 1 ttl 30s"])?.with_store(store);
     ///
-    /// let lease = limiter.key("report").lease()?.lease.expect("nobody else holds it");
+    /// let lease = limiter.key("report").lease()?.lease.expect("the only lease");
     /// clock.advance(Duration::from_secs(20));
     /// lease.renew()?;
     /// clock.advance(Duration::from_secs(20));
@@ -100,13 +100,14 @@ impl Lease {
         self.request().renew()
     }
 
-    /// Gives it back, as dropping it does, and answers what is free then.
+    /// Releases the lease, as dropping it does, and returns the decision, which shows what is free
+    /// now.
     ///
     /// ```
     /// use tollgate::Limiter;
     ///
     /// let limiter: Limiter = "concurrency 2 ttl 30s".parse()?;
-    /// let lease = limiter.key("db").lease()?.lease.expect("nobody holds any");
+    /// let lease = limiter.key("db").lease()?.lease.expect("two are free");
     /// assert_eq!(lease.release()?.remaining, Some(2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -114,33 +115,33 @@ impl Lease {
     /// # Errors
     /// As [`check`](Request::check).
     pub fn release(mut self) -> Result<Decision, Error> {
-        self.over = true;
+        self.released = true;
         self.request().release()
     }
 
-    /// What it goes by: the id of the request, or the one that was made for it.
+    /// Returns the id of the lease: the id of the request, or the one that was created for it.
     #[must_use]
     pub fn id(&self) -> &[u8] {
         &self.id
     }
 
     fn request(&self) -> Request<'_> {
-        self.request.request().id(&self.id)
+        self.request.as_request().id(&self.id)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if !self.over {
-            // There is nobody to tell: if it fails, the lease ends after its `ttl`.
+        if !self.released {
+            // The error cannot be returned. If this fails, the lease ends after its `ttl`.
             let _ = self.request().release();
         }
     }
 }
 
-/// An id that no other lease has. Snapshots keep leases beyond the process that took them, so the
-/// number of the lease is not enough.
-fn fresh_id() -> Box<[u8]> {
+/// Returns an id that no other lease has. Snapshots keep leases beyond the process that took them, so
+/// a counter is not enough.
+fn new_id() -> Box<[u8]> {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
     static LEASES: AtomicU64 = AtomicU64::new(0);
     let number = LEASES.fetch_add(1, Ordering::Relaxed);

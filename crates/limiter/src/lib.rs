@@ -1,4 +1,4 @@
-//! Says "this much, no more", per key: exact, fast, and with no server.
+//! An exact, fast rate limiter: in process, with no server.
 //!
 //! ```
 //! let limiter: tollgate::Limiter = "gcra 50/s burst 100".parse()?;
@@ -7,53 +7,54 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! That is a limit for each key, with the numbers a client should be told. From here:
+//! This is one limit for each key, and a [`Decision`] with the numbers for the client. Other tasks:
 //!
-//! | you want | you write |
+//! | task | code |
 //! |---|---|
-//! | another algorithm | another [line](Limit): `"sliding-window 100/min"`, `"fixed-window 1000/day tz Europe/Amsterdam"`, `"concurrency 20 ttl 30s"` |
-//! | several limits, all or nothing | [`Limiter::parse`]`(["gcra 10/s", "fixed-window 1000/day"])` |
-//! | limits per address, user and all | `"gcra 1/s per ip"`, `"gcra 5000/s per all"`, and [`Limiter::keys`] |
-//! | a cost other than 1 | `limiter.key("a").cost(5).check()`; see [`Request`] for all operations |
-//! | many keys at once | [`Limiter::check_many`] |
-//! | to wait for your turn | `limiter.key("partner").until_ready(longest).await`, or `.wait(longest)` |
-//! | at most so many at once | `limiter.key("db").lease()`, which gives back what it holds when dropped |
-//! | a bound on memory, or a restart that forgets nothing | [`MemoryStore::builder`], [`MemoryStore::save`] |
-//! | to test it | [`Clock::manual`] |
+//! | Use another algorithm | Another [limit line](Limit): `"sliding-window 100/min"`, `"fixed-window 1000/day tz Europe/Amsterdam"`, `"concurrency 20 ttl 30s"` |
+//! | Check several limits, all or nothing | [`Limiter::parse`]`(["gcra 10/s", "fixed-window 1000/day"])` |
+//! | Limit per address, per user and in total | `"gcra 1/s per ip"`, `"gcra 5000/s per all"`, and [`Limiter::keys`] |
+//! | Take a cost other than 1 | `limiter.key("a").cost(5).check()`; [`Request`] has all operations |
+//! | Check many keys at once | [`Limiter::check_many`] |
+//! | Wait until a check passes | `limiter.key("partner").until_ready(timeout).await`, or `.wait(timeout)` |
+//! | Limit concurrency | `limiter.key("db").lease()`, which is released when dropped |
+//! | Bound memory, or keep counts over a restart | [`MemoryStore::builder`], [`MemoryStore::save`] |
+//! | Test your code | [`Clock::manual`] |
 //!
-//! # What it guarantees
+//! # Guarantees
 //!
-//! * **Exact.** N callers at once, from any number of threads, are admitted exactly as often as one
-//!   caller who asked N times. `remaining` is what would pass now; `retry_after` is enough, and no
-//!   more. No error accumulates, at any rate from one a week to ten million a second.
+//! * **Exact.** N concurrent checks, from any number of threads, are allowed exactly as often as N
+//!   checks one after the other. `remaining` is the largest cost that would pass now; `retry_after` is
+//!   the shortest wait that suffices. No error accumulates, at any rate from one per week to ten
+//!   million per second.
 //! * **All or nothing.** The limits of a policy are charged together or not at all. A denied check
 //!   changes nothing.
-//! * **Bounded.** A store never holds more states than [`max_keys`](MemoryStoreBuilder::max_keys), and a flood
-//!   of new keys never refills an exhausted one. Keys are 1 to 1,024 bytes.
-//! * **Calm.** No panic that a caller could reach, no allocation for a check of a key that is known, if
-//!   its state has a fixed size; and mostly not even a lock for one that [`check`](Limiter::check)
-//!   denies again and again. No thread of its own, unless someone waits: the first who does starts one
-//!   timer for all.
+//! * **Bounded.** A store never holds more states than [`max_keys`](MemoryStoreBuilder::max_keys), and
+//!   a flood of new keys never refills an exhausted one. Keys are 1 to 1,024 bytes.
+//! * **No surprises.** No input causes a panic. A check of a known key does not allocate if its state
+//!   has a fixed size, and mostly does not even lock if [`check`](Limiter::check) denies the key again
+//!   and again. The library starts no thread, except one timer thread for all callers when the first
+//!   of them waits.
 //!
-//! # What it does not do
+//! # Limitations
 //!
-//! State lives in this process. Two processes that must share a limit need a shared store.
+//! The state is in this process. Processes that must share a limit need a shared store.
 //!
 //! # Features
 //!
 //! | feature | default | adds |
 //! |---|---|---|
-//! | `quanta` | yes | the processor's time stamp counter as a clock: a check takes a third less time |
+//! | `quanta` | yes | The processor's time stamp counter as a clock: a check takes a third less time |
 //! | `wait` | yes | `until_ready` and `wait` |
 //!
-//! The algorithms and the laws they keep are those of
-//! [`tollgate_core`](https://docs.rs/tollgate-core).
+//! The algorithms and their laws are those of [`tollgate_core`](https://docs.rs/tollgate-core).
 
 #![warn(clippy::indexing_slicing)]
 
 mod clock;
 mod enforce;
 mod error;
+mod keys;
 mod lease;
 mod limiter;
 mod memory;
@@ -76,7 +77,7 @@ pub use tollgate_core::{
     Decimal, Decision, Limit, LimitError, Name, Policy, Span, StoreError, Time,
 };
 
-/// The examples of the guide are tests.
+/// Runs the examples of the guide as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct Guide;

@@ -1,4 +1,4 @@
-//! The limiter: a policy and the store that counts for it.
+//! The limiter: a policy, and the store that counts for it.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -12,15 +12,14 @@ use tollgate_core::{
 };
 
 use crate::error::Error;
-use crate::memory::{Asked, BATCH, MemoryStore};
+use crate::memory::{BATCH_SIZE, MemoryStore, SingleCheck};
 #[cfg(feature = "wait")]
 use crate::queues::Queues;
-use crate::request::{Keys, Request};
 
-/// Decides whether requests may pass. Cheap to clone; clones count together.
+/// Decides whether requests are allowed. Cheap to clone; clones count together.
 ///
-/// Exact under any number of threads: N callers at once are admitted exactly as often as one caller
-/// who asked N times.
+/// Exact under any number of threads: N concurrent checks are allowed exactly as often as N checks
+/// one after the other.
 ///
 /// ```
 /// use tollgate::Limiter;
@@ -35,79 +34,80 @@ use crate::request::{Keys, Request};
 pub struct Limiter {
     policy: Arc<Policy>,
     store: Arc<MemoryStore>,
-    /// If all there is to it is one limit of one key: what the store knows its terms by.
+    /// Present if the policy is one limit of the nameless key.
     single: Option<SingleLimit>,
 }
 
-/// A limit that stands alone and counts the key it is asked about.
+/// The only limit of a policy, which counts the nameless key.
 #[derive(Clone, Copy)]
 struct SingleLimit {
-    number: Option<NonZeroU32>,
+    /// Index of its terms in the store.
+    terms_index: Option<NonZeroU32>,
 }
 
 impl Limiter {
-    fn of(policy: Arc<Policy>, store: Arc<MemoryStore>) -> Limiter {
+    fn from_parts(policy: Arc<Policy>, store: Arc<MemoryStore>) -> Limiter {
         let single = match policy.limits() {
             [limit] if limit.per().is_none() => {
-                Some(SingleLimit { number: store.number_of(limit) })
+                Some(SingleLimit { terms_index: store.terms_index(limit) })
             }
             _ => None,
         };
         Limiter { policy, store, single }
     }
 
-    /// The limit, if all there is to it is one limit of one key.
+    /// Returns a check of cost 1 if the policy is one limit of the nameless key.
     #[inline]
-    fn single(&self) -> Option<Asked<'_>> {
-        let SingleLimit { number } = self.single?;
-        Some(Asked { limit: self.policy.limits().first()?, number, cost: 1 })
+    fn single_check(&self) -> Option<SingleCheck<'_>> {
+        let SingleLimit { terms_index } = self.single?;
+        Some(SingleCheck { limit: self.policy.limits().first()?, terms_index, cost: 1 })
     }
 
-    /// A limiter for this policy, with a store of its own.
+    /// Creates a limiter for this policy, with a store of its own.
     #[must_use]
     pub fn new(policy: Policy) -> Limiter {
-        Limiter::of(Arc::new(policy), Arc::default())
+        Limiter::from_parts(Arc::new(policy), Arc::default())
     }
 
-    /// A limiter for these limit lines, which stand or fall together.
+    /// Creates a limiter from limit lines. A request must pass all of the limits.
     ///
     /// # Errors
-    /// The first line that is not a limit.
+    /// Fails at the first line that is not a valid limit.
     pub fn parse<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<Limiter, LimitError> {
         Policy::parse(Name::default(), lines).map(Limiter::new)
     }
 
-    /// The same limiter on another store. Limiters on one store share its bound on keys, and those
-    /// of the same name also share their counts.
+    /// Returns the same limiter on another store. Limiters on one store share its bound on keys, and
+    /// those with the same name also share their counts.
     #[must_use]
     pub fn with_store(self, store: Arc<MemoryStore>) -> Limiter {
-        Limiter::of(self.policy, store)
+        Limiter::from_parts(self.policy, store)
     }
 
-    /// The same limiter under another name.
+    /// Returns the same limiter under another name.
     ///
     /// # Errors
-    /// If that is no name.
+    /// Fails if the name is invalid.
     pub fn with_name(self, name: &str) -> Result<Limiter, InvalidKey> {
         let policy = Policy::new(Name::new(name)?, self.policy.limits().to_vec());
-        Ok(Limiter::of(Arc::new(policy), self.store))
+        Ok(Limiter::from_parts(Arc::new(policy), self.store))
     }
 
-    /// The same limiter with other limits. What was used stays used: a limit that is raised helps at
-    /// once, one that is lowered hands nobody a fresh burst.
+    /// Returns the same limiter with other limits. Usage carries over: a raised limit helps at once,
+    /// and a lowered one gives no client a fresh burst.
     #[must_use]
     pub fn with_limits(&self, limits: Vec<Limit>) -> Limiter {
         let policy = Policy::new(self.policy.name().clone(), limits);
-        Limiter::of(Arc::new(policy), self.store.clone())
+        Limiter::from_parts(Arc::new(policy), self.store.clone())
     }
 
-    /// What it goes by.
+    /// Returns the policy: the name and the limits.
     #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// What counts for it.
+    /// Returns the store that keeps the counts.
     #[must_use]
     pub fn store(&self) -> &Arc<MemoryStore> {
         &self.store
@@ -118,104 +118,92 @@ impl Limiter {
         self.store.queues()
     }
 
-    /// Whether a request of cost 1 may pass; if so, it is counted.
+    /// Decides whether a request of cost 1 is allowed; if so, counts it.
     ///
     /// # Errors
-    /// If the key is empty or longer than 1,024 bytes, or a limit counts a subject that needs a
-    /// [name](Limiter::keys).
+    /// Fails if the key is empty or longer than 1,024 bytes, or if a limit has a `per` and needs
+    /// [named keys](Limiter::keys).
     #[inline]
     pub fn check(&self, key: impl AsRef<[u8]>) -> Result<Decision, Error> {
         let key = Key::new(key.as_ref())?;
-        let Some(asked) = self.single() else { return self.key(key.as_bytes()).check() };
-        let now = self.store.clock().now();
-        if let Some(decision) = self.store.check_word(self.policy.name(), key.into(), &asked, now) {
+        let Some(check) = self.single_check() else { return self.key(key.as_bytes()).check() };
+        let (name, now) = (self.policy.name(), self.store.clock().now());
+        if let Some(decision) = self.store.check_one_word(name, key.into(), &check, now) {
             return Ok(decision);
         }
-        self.check_more(&asked, key, now)
+        self.check_slow(&check, key, now)
     }
 
+    /// Checks a key that has no state of one word.
     #[inline(never)]
-    fn check_more(&self, asked: &Asked<'_>, key: Key<'_>, now: Time) -> Result<Decision, Error> {
-        if let Some(decision) = self.store.check_row(self.policy.name(), key.into(), asked, now) {
+    fn check_slow(
+        &self,
+        check: &SingleCheck<'_>,
+        key: Key<'_>,
+        now: Time,
+    ) -> Result<Decision, Error> {
+        let name = self.policy.name();
+        if let Some(decision) = self.store.check_three_words(name, key.into(), check, now) {
             return Ok(decision);
         }
-        let items = [Item { limit: asked.limit, subject: key.into() }];
-        Ok(self.store.answer_one(&self.check_of(&items), now)?)
+        let items = [Item { limit: check.limit, subject: key.into() }];
+        Ok(self.store.apply_general(&self.check_op(&items), now)?)
     }
 
-    fn check_of<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
+    fn check_op<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
         Op { policy: self.policy.name(), items, act: Act::Check, cost: 1, id: None }
     }
 
-    /// A request of this key, for every other cost and operation.
-    pub fn key<'a>(&'a self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a> {
-        Request::new(self, Keys::One(key.as_ref()))
-    }
-
-    /// A request with a key for each kind of subject, for limits with `per`; the key of limits
-    /// without goes by the empty name.
+    /// Checks many keys at one instant, each by itself and in order. The decisions replace the
+    /// content of `out`.
     ///
-    /// ```
-    /// use tollgate::Limiter;
-    ///
-    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
-    /// assert!(login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check()?.allowed);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn keys<'a, K: AsRef<[u8]>>(&'a self, keys: &'a [(&'a str, K)]) -> Request<'a> {
-        let named = keys.iter().map(|(kind, key)| (*kind, key.as_ref()));
-        Request::new(self, Keys::Named(named.collect()))
-    }
-
-    /// Checks many keys at once, each for itself and in order, at one instant. The answers replace
-    /// what is in `out`.
-    ///
-    /// All keys are hashed first and looked up together, so that the processor fetches their states
-    /// at the same time: several times as fast as one by one if there are many keys.
+    /// All keys are hashed first and looked up together, so that the processor loads their states at
+    /// the same time. With many keys this is several times as fast as one call for each.
     ///
     /// ```
     /// use tollgate::Limiter;
     ///
     /// let limiter: Limiter = "gcra 1/s burst 1".parse()?;
-    /// let mut answers = Vec::new();
-    /// limiter.check_many(&["a", "b", "a"], &mut answers);
-    /// let allowed: Vec<bool> = answers.into_iter().map(|a| a.unwrap().allowed).collect();
+    /// let mut decisions = Vec::new();
+    /// limiter.check_many(&["a", "b", "a"], &mut decisions);
+    /// let allowed: Vec<bool> = decisions.into_iter().map(|d| d.unwrap().allowed).collect();
     /// assert_eq!(allowed, [true, true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_many<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut Vec<Result<Decision, Error>>) {
         out.clear();
         let now = self.store.clock().now();
-        for keys in keys.chunks(BATCH) {
-            let mut fit: SmallVec<[Key<'_>; BATCH]> = SmallVec::new();
+        for keys in keys.chunks(BATCH_SIZE) {
+            let mut valid: SmallVec<[Key<'_>; BATCH_SIZE]> = SmallVec::new();
             for key in keys {
                 match Key::new(key.as_ref()) {
-                    Ok(key) => fit.push(key),
+                    Ok(key) => valid.push(key),
                     Err(error) => {
-                        self.check_keys(&fit, now, out);
-                        fit.clear();
+                        self.check_keys(&valid, now, out);
+                        valid.clear();
                         out.push(Err(error.into()));
                     }
                 }
             }
-            self.check_keys(&fit, now, out);
+            self.check_keys(&valid, now, out);
         }
     }
 
     fn check_keys(&self, keys: &[Key<'_>], now: Time, out: &mut Vec<Result<Decision, Error>>) {
         out.reserve(keys.len());
-        if let Some(asked) = self.single() {
-            let tell = |given: Result<_, StoreError>| out.push(given.map_err(Error::from));
-            return self.store.check_batch(self.policy.name(), &asked, keys, now, tell);
+        if let Some(check) = self.single_check() {
+            let emit = |result: Result<_, StoreError>| out.push(result.map_err(Error::from));
+            return self.store.check_batch(self.policy.name(), &check, keys, now, emit);
         }
-        match self.items_of(keys) {
+        match self.items(keys) {
             Ok(items) => self.check_items(&items, keys.len(), now, out),
             Err(error) => out.extend(keys.iter().map(|_| Err(error.clone().into()))),
         }
     }
 
-    /// The items of each key, one key after the other. If one key lacks a subject, all do.
-    fn items_of<'a>(&'a self, keys: &[Key<'a>]) -> Result<Items<'a>, MissingKey> {
+    /// Returns the items of all keys, one key after the other. Fails for all keys alike if a limit
+    /// needs a named key.
+    fn items<'a>(&'a self, keys: &[Key<'a>]) -> Result<Items<'a>, MissingKey> {
         let of = |key: Key<'a>| {
             let limits = self.policy.limits().iter();
             limits.map(move |limit| limit.item(|kind| Some(key).filter(|_| kind.is_none())))
@@ -232,13 +220,14 @@ impl Limiter {
     ) {
         let each = self.policy.limits().len();
         let of = |key: usize| items.get(key * each..(key + 1) * each).unwrap_or_default();
-        let ops: SmallVec<[Op<'_>; BATCH]> = (0..keys).map(|key| self.check_of(of(key))).collect();
-        self.store.answer_batch(&ops, now, |_, given| out.push(given.map_err(Error::from)));
+        let ops: SmallVec<[Op<'_>; BATCH_SIZE]> =
+            (0..keys).map(|key| self.check_op(of(key))).collect();
+        self.store.apply_batch(&ops, now, |_, result| out.push(result.map_err(Error::from)));
     }
 }
 
 /// The items of a batch of checks.
-type Items<'a> = SmallVec<[Item<'a>; BATCH]>;
+type Items<'a> = SmallVec<[Item<'a>; BATCH_SIZE]>;
 
 impl From<Policy> for Limiter {
     fn from(policy: Policy) -> Limiter {
@@ -249,7 +238,7 @@ impl From<Policy> for Limiter {
 impl FromStr for Limiter {
     type Err = LimitError;
 
-    /// A limiter for one limit line.
+    /// Creates a limiter from one limit line.
     fn from_str(line: &str) -> Result<Limiter, LimitError> {
         Limiter::parse([line])
     }

@@ -1,4 +1,4 @@
-//! Who waits, and for what.
+//! Queues of callers that wait for a check to pass.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::{swap, take};
@@ -10,186 +10,186 @@ use std::task::{Context, Poll, Waker};
 use smallvec::SmallVec;
 use tollgate_core::{Act, Item, Op, Scope};
 
-/// Everyone who waits at a store. A queue is there only while someone stands in it.
+/// All callers that wait on a store. A queue exists only while it has waiters.
 #[derive(Default)]
 pub(crate) struct Queues {
-    /// Those who wait for their turn, by policy and all subjects.
-    turns: Waiting,
-    /// Those whose turn it is, by policy and each of their subjects: others may share only one.
-    returns: Waiting,
+    /// Callers that wait for their turn, by policy and all subjects.
+    turns: QueueMap,
+    /// Callers that are first and wait until something is given back, by policy and each of their
+    /// subjects: other callers may share only one of them.
+    returns: QueueMap,
 }
 
 impl Queues {
-    /// Tells those who wait for any of its subjects that the operation gave something back.
+    /// Notifies the callers that wait for any subject of the operation, if it gives something back.
     #[inline]
-    pub(crate) fn tell(&self, op: &Op<'_>) {
+    pub(crate) fn notify(&self, op: &Op<'_>) {
         let gives = matches!(op.act, Act::Release | Act::Refund | Act::Settle | Act::Reset);
         if gives && !self.returns.is_empty() {
-            op.items.iter().for_each(|item| self.returns.call(&whose(op, from_ref(item))));
+            op.items.iter().for_each(|item| self.returns.notify(&queue_key(op, from_ref(item))));
         }
     }
 
-    /// Whether others wait for the same.
-    pub(crate) fn is_waited_for(&self, op: &Op<'_>) -> bool {
-        !self.turns.is_empty() && self.turns.has(&whose(op, op.items))
+    /// Returns whether callers wait for the same subjects.
+    pub(crate) fn has_queue(&self, op: &Op<'_>) -> bool {
+        !self.turns.is_empty() && self.turns.has(&queue_key(op, op.items))
     }
 
-    /// Takes the last place in its queue.
-    pub(crate) fn join(&self, op: &Op<'_>) -> Place<'_> {
-        self.turns.join(whose(op, op.items))
+    /// Joins the end of the operation's queue.
+    pub(crate) fn join(&self, op: &Op<'_>) -> Waiter<'_> {
+        self.turns.join(queue_key(op, op.items))
     }
 
-    /// Whether nobody waits for anything.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         [&self.turns, &self.returns]
             .iter()
-            .all(|w| w.is_empty() && w.locked(|q| q.queues.is_empty()))
+            .all(|map| map.is_empty() && map.locked(|inner| inner.queues.is_empty()))
     }
 
-    /// How many wait, all in all.
+    /// Returns the number of callers in all queues.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.turns.locked(|queues| queues.queues.values().map(BTreeMap::len).sum())
+        self.turns.locked(|inner| inner.queues.values().map(BTreeMap::len).sum())
     }
 
-    /// Places that are called when something is given back that the operation may take.
-    pub(crate) fn watch(&self, op: &Op<'_>) -> SmallVec<[Place<'_>; 2]> {
-        op.items.iter().map(|item| self.returns.join(whose(op, from_ref(item)))).collect()
+    /// Returns waiters that are notified when something is given back that the operation may take.
+    pub(crate) fn watch(&self, op: &Op<'_>) -> SmallVec<[Waiter<'_>; 2]> {
+        op.items.iter().map(|item| self.returns.join(queue_key(op, from_ref(item)))).collect()
     }
 }
 
-/// What a queue goes by. The core gives a scope to every operation that we ask it for.
-type Whose = Option<Scope>;
+/// The key of a queue. The core gives a scope to every operation that is passed here.
+type QueueKey = Option<Scope>;
 
-/// A policy and these of its subjects.
-fn whose(op: &Op<'_>, items: &[Item<'_>]) -> Whose {
+/// Returns the key for a policy and these of its subjects.
+fn queue_key(op: &Op<'_>, items: &[Item<'_>]) -> QueueKey {
     // A reset has a scope also without an id.
     Op { items, act: Act::Reset, ..*op }.id_scope()
 }
 
-/// Queues of those who wait for one kind of thing.
+/// Queues by their keys.
 #[derive(Default)]
-struct Waiting {
-    queues: Mutex<ByName>,
-    /// How many queues there are. Whoever finds none need not lock.
+struct QueueMap {
+    inner: Mutex<Inner>,
+    /// Number of queues. If it is zero, the lock is not needed.
     count: AtomicUsize,
 }
 
 #[derive(Default)]
-struct ByName {
-    /// None is empty.
-    queues: HashMap<Whose, Queue>,
-    next: u64,
+struct Inner {
+    /// No queue in it is empty.
+    queues: HashMap<QueueKey, Queue>,
+    next_ticket: u64,
 }
 
-/// Those who wait, by the numbers they drew.
-type Queue = BTreeMap<u64, Waiter>;
+/// The callers in a queue, by their tickets.
+type Queue = BTreeMap<u64, Entry>;
 
-struct Waiter {
+struct Entry {
     waker: Waker,
-    called: bool,
+    notified: bool,
 }
 
-impl Waiting {
-    /// Whether nobody waits.
+impl QueueMap {
+    /// Returns whether there are no queues.
     ///
-    /// Whoever has given something back may ask this without the lock. One of the two sees the other:
-    /// who waits took the place before asking the store, who gives asks here after giving, and
-    /// between the two steps each has a fence.
+    /// A caller that has given something back may call this without the lock. One of the two sees the
+    /// other: the waiter joins its queue before it checks, the giver reads the count after it has
+    /// given, and each has a fence between the two steps.
     #[inline]
     fn is_empty(&self) -> bool {
         fence(Ordering::SeqCst);
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    fn has(&self, name: &Whose) -> bool {
-        self.locked(|queues| queues.queues.contains_key(name))
+    fn has(&self, key: &QueueKey) -> bool {
+        self.locked(|inner| inner.queues.contains_key(key))
     }
 
-    fn join(&self, name: Whose) -> Place<'_> {
-        let number = self.locked(|queues| queues.join(name.clone()));
+    fn join(&self, key: QueueKey) -> Waiter<'_> {
+        let ticket = self.locked(|inner| inner.join(key.clone()));
         fence(Ordering::SeqCst);
-        Place { waiting: self, name, number }
+        Waiter { map: self, key, ticket }
     }
 
-    /// Wakes all who wait for that.
-    fn call(&self, name: &Whose) {
-        self.locked(|queues| queues.call(name)).into_iter().for_each(Waker::wake);
+    /// Wakes all callers in a queue.
+    fn notify(&self, key: &QueueKey) {
+        self.locked(|inner| inner.notify(key)).into_iter().for_each(Waker::wake);
     }
 
-    /// What is to be woken or dropped must be answered: both run code of strangers, which may come
-    /// back here, and must find the lock free.
-    fn locked<T>(&self, change: impl FnOnce(&mut ByName) -> T) -> T {
-        // It is never left half changed, so a panic elsewhere is no reason to stop.
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = change(&mut queues);
-        self.count.store(queues.queues.len(), Ordering::Relaxed);
-        answer
+    /// Runs `change` under the lock. Wakers to wake or drop must be returned from it: both run foreign
+    /// code, which may call back into these queues, and must find the lock free.
+    fn locked<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        // The queues are never left half changed, so a panic elsewhere is no reason to stop.
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut inner);
+        self.count.store(inner.queues.len(), Ordering::Relaxed);
+        result
     }
 }
 
-impl ByName {
-    fn join(&mut self, name: Whose) -> u64 {
-        let number = self.next;
-        self.next = number.wrapping_add(1);
-        let waiter = Waiter { waker: Waker::noop().clone(), called: false };
-        self.queues.entry(name).or_default().insert(number, waiter);
-        number
+impl Inner {
+    fn join(&mut self, key: QueueKey) -> u64 {
+        let ticket = self.next_ticket;
+        self.next_ticket = ticket.wrapping_add(1);
+        let entry = Entry { waker: Waker::noop().clone(), notified: false };
+        self.queues.entry(key).or_default().insert(ticket, entry);
+        ticket
     }
 
-    fn call(&mut self, name: &Whose) -> Vec<Waker> {
-        let called = |waiter: &mut Waiter| {
-            waiter.called = true;
-            waiter.waker.clone()
+    fn notify(&mut self, key: &QueueKey) -> Vec<Waker> {
+        let notified = |entry: &mut Entry| {
+            entry.notified = true;
+            entry.waker.clone()
         };
-        let queue = self.queues.get_mut(name);
-        queue.map_or_else(Vec::new, |queue| queue.values_mut().map(called).collect())
+        let queue = self.queues.get_mut(key);
+        queue.map_or_else(Vec::new, |queue| queue.values_mut().map(notified).collect())
     }
 
-    /// Who left, and who is first now because of that.
-    fn leave(&mut self, name: &Whose, number: u64) -> (Option<Waiter>, Option<Waker>) {
-        let Some(queue) = self.queues.get_mut(name) else { return (None, None) };
-        let was_first = is_first(queue, number);
-        let left = queue.remove(&number);
+    /// Removes a caller. Returns its entry, and the waker of the caller that is first because of that.
+    fn leave(&mut self, key: &QueueKey, ticket: u64) -> (Option<Entry>, Option<Waker>) {
+        let Some(queue) = self.queues.get_mut(key) else { return (None, None) };
+        let was_first = is_first(queue, ticket);
+        let left = queue.remove(&ticket);
         let next = queue.values().next().filter(|_| was_first).map(|next| next.waker.clone());
         if queue.is_empty() {
-            self.queues.remove(name);
+            self.queues.remove(key);
         }
         (left, next)
     }
 }
 
-fn is_first(queue: &Queue, number: u64) -> bool {
-    queue.keys().next() == Some(&number)
+fn is_first(queue: &Queue, ticket: u64) -> bool {
+    queue.keys().next() == Some(&ticket)
 }
 
-/// A place in a queue, given up when it is dropped.
-pub(crate) struct Place<'a> {
-    waiting: &'a Waiting,
-    name: Whose,
-    number: u64,
+/// A caller in a queue. It leaves the queue when dropped.
+pub(crate) struct Waiter<'a> {
+    map: &'a QueueMap,
+    key: QueueKey,
+    ticket: u64,
 }
 
-impl Place<'_> {
-    /// Ready when nobody stands before it.
+impl Waiter<'_> {
+    /// Is ready when the caller is first in its queue.
     pub(crate) fn poll_first(&self, context: &Context<'_>) -> Poll<()> {
-        self.poll(context, |queue| is_first(queue, self.number))
+        self.poll(context, |queue| is_first(queue, self.ticket))
     }
 
-    /// Ready when it was called since it was last ready.
-    pub(crate) fn poll_called(&self, context: &Context<'_>) -> Poll<()> {
+    /// Is ready when the caller was notified since this was last ready.
+    pub(crate) fn poll_notified(&self, context: &Context<'_>) -> Poll<()> {
         self.poll(context, |queue| {
-            queue.get_mut(&self.number).is_some_and(|waiter| take(&mut waiter.called))
+            queue.get_mut(&self.ticket).is_some_and(|entry| take(&mut entry.notified))
         })
     }
 
     fn poll(&self, context: &Context<'_>, ready: impl FnOnce(&mut Queue) -> bool) -> Poll<()> {
         let mut waker = context.waker().clone();
-        let ready = self.waiting.locked(|queues| {
-            let queue = queues.queues.get_mut(&self.name)?;
-            if let Some(waiter) = queue.get_mut(&self.number) {
-                swap(&mut waiter.waker, &mut waker);
+        let ready = self.map.locked(|inner| {
+            let queue = inner.queues.get_mut(&self.key)?;
+            if let Some(entry) = queue.get_mut(&self.ticket) {
+                swap(&mut entry.waker, &mut waker);
             }
             Some(ready(queue))
         });
@@ -197,9 +197,9 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let (_, next) = self.waiting.locked(|queues| queues.leave(&self.name, self.number));
+        let (_, next) = self.map.locked(|inner| inner.leave(&self.key, self.ticket));
         if let Some(next) = next {
             next.wake();
         }

@@ -1,57 +1,48 @@
-//! One request: a key or several, a cost, an id, and what to do.
+//! A request: its keys, its cost, its id, and the operations.
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Decimal, Decision, Id, Item, Key, Limit, Op};
+use tollgate_core::{Act, Decimal, Decision, Id, Item, Key, Limit, Name, Op};
 
 use crate::error::Error;
+use crate::keys::{Keys, OwnedKeys};
 use crate::limiter::Limiter;
 
-/// Whose request it is.
-#[derive(Debug, Clone)]
-pub(crate) enum Keys<'a> {
-    /// The nameless key.
-    One(&'a [u8]),
-    /// A key for each kind of subject; that of the nameless one is called "".
-    Named(SmallVec<[(&'a str, &'a [u8]); 4]>),
-}
-
-impl<'a> Keys<'a> {
-    fn of(&self, kind: Option<&str>) -> Option<&'a [u8]> {
-        match (self, kind) {
-            (Keys::One(key), None) => Some(key),
-            (Keys::One(_), Some(_)) => None,
-            (Keys::Named(keys), kind) => {
-                let kind = kind.unwrap_or("");
-                keys.iter().find(|(name, _)| *name == kind).map(|(_, key)| *key)
-            }
-        }
+impl Limiter {
+    /// Creates a request for this key, for any cost and operation.
+    pub fn key<'a>(&'a self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a> {
+        Request::new(self, Keys::One(key.as_ref()))
     }
 
-    fn owned(&self) -> OwnedKeys {
-        match self {
-            Keys::One(key) => OwnedKeys::One(key.to_vec()),
-            Keys::Named(keys) => {
-                let owned = |(kind, key): &(&str, &[u8])| (String::from(*kind), key.to_vec());
-                OwnedKeys::Named(keys.iter().map(owned).collect())
-            }
-        }
+    /// Creates a request with a key for each kind of subject, for limits with `per`. The key for
+    /// limits without `per` has the empty name.
+    ///
+    /// ```
+    /// use tollgate::Limiter;
+    ///
+    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
+    /// assert!(login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check()?.allowed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keys<'a, K: AsRef<[u8]>>(&'a self, keys: &'a [(&'a str, K)]) -> Request<'a> {
+        let named = keys.iter().map(|(kind, key)| (*kind, key.as_ref()));
+        Request::new(self, Keys::Named(named.collect()))
     }
 }
 
-/// A request that is about to be decided: [`Limiter::key`] makes one.
+/// A request to a limiter. Created by [`Limiter::key`] or [`Limiter::keys`].
 ///
 /// ```
 /// use tollgate::Limiter;
 ///
 /// let limiter: Limiter = "token-bucket 1000/min burst 5000".parse()?;
-/// // A model's answer: its cost is known when it is done.
+/// // The cost of a language model's response is known only when it is complete.
 /// assert!(limiter.key("user-42").cost(800).id("answer-7").reserve()?.allowed);
 /// let after = limiter.key("user-42").cost(312).id("answer-7").settle()?;
 /// assert!(after.remaining >= Some(4_687));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "nothing happens until it is checked, charged or the like"]
+#[must_use = "a request does nothing until an operation such as `check` is called"]
 pub struct Request<'a> {
     limiter: &'a Limiter,
     keys: Keys<'a>,
@@ -61,40 +52,40 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn new(limiter: &'a Limiter, keys: Keys<'a>) -> Request<'a> {
+    fn new(limiter: &'a Limiter, keys: Keys<'a>) -> Request<'a> {
         Request { limiter, keys, cost: 1, id: None, factor: None }
     }
 
-    /// How much it takes: 1 if not said.
+    /// Sets the cost. Default: 1.
     pub fn cost(mut self, cost: u64) -> Request<'a> {
         self.cost = cost;
         self
     }
 
-    /// Names the reservation or lease, and makes a retry safe: within a minute the same operation
-    /// with the same id is answered as the first time and done once. Up to 64 bytes.
+    /// Sets an id of 1 to 64 bytes. It names the reservation or lease, and makes a retry safe: within
+    /// a minute, the same operation with the same id is done once and returns the same decision.
     pub fn id(mut self, id: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a> {
         self.id = Some(id.as_ref());
         self
     }
 
-    /// How many times as tight the limits are for this request: 2 halves them, 0.5 doubles them, 0
-    /// switches them off.
+    /// Sets how many times as tight the limits are for this request: 2 halves them, 0.5 doubles them,
+    /// 0 switches them off. Default: 1.
     pub fn factor(mut self, factor: Decimal) -> Request<'a> {
         self.factor = Some(factor);
         self
     }
 
-    /// Whether it may pass; if so, its cost is taken.
+    /// Decides whether the request is allowed; if so, takes its cost.
     ///
     /// # Errors
-    /// As for all operations: a key or an id that is empty or too long, a subject that is not
-    /// named, a factor or a debt out of bounds.
+    /// As for all operations: fails if a key or the id is empty or too long, if a subject has no key,
+    /// or if the factor or the debt is out of bounds.
     pub fn check(&self) -> Result<Decision, Error> {
         self.apply(Act::Check)
     }
 
-    /// What a check would say. Nothing is taken.
+    /// Returns what a check would decide, and takes nothing.
     ///
     /// # Errors
     /// As [`check`](Request::check).
@@ -102,7 +93,7 @@ impl<'a> Request<'a> {
         self.apply(Act::Peek)
     }
 
-    /// Gives the cost back, the newest first, never beyond full.
+    /// Gives the cost back, newest first, never beyond full.
     ///
     /// # Errors
     /// As [`check`](Request::check).
@@ -111,10 +102,10 @@ impl<'a> Request<'a> {
     }
 
     /// Takes the cost whatever the limits say. The key may go into debt, and is then denied until
-    /// that is paid off.
+    /// the debt is paid off.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also if the store is full and the key is new.
+    /// As [`check`](Request::check); also fails if the store is full and the key is new.
     pub fn charge(&self) -> Result<Decision, Error> {
         self.apply(Act::Charge)
     }
@@ -127,34 +118,35 @@ impl<'a> Request<'a> {
         self.apply(Act::Reset)
     }
 
-    /// Takes an estimate now, to be corrected by [`settle`](Request::settle) under the same id.
+    /// Takes an estimated cost now, which [`settle`](Request::settle) corrects later under the same
+    /// id.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also without an id.
+    /// As [`check`](Request::check); also fails without an id.
     pub fn reserve(&self) -> Result<Decision, Error> {
         self.apply(Act::Reserve)
     }
 
-    /// Corrects a reservation to the cost that it really was.
+    /// Corrects a reservation to its actual cost.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also without an id.
+    /// As [`check`](Request::check); also fails without an id.
     pub fn settle(&self) -> Result<Decision, Error> {
         self.apply(Act::Settle)
     }
 
-    /// Gives back the lease of a `concurrency` limit that was taken under this id.
+    /// Releases the lease of a `concurrency` limit that was taken under this id.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also without an id.
+    /// As [`check`](Request::check); also fails without an id.
     pub fn release(&self) -> Result<Decision, Error> {
         self.apply(Act::Release)
     }
 
-    /// Keeps the lease of a `concurrency` limit alive for another while.
+    /// Keeps the lease of a `concurrency` limit alive for another `ttl`.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also without an id.
+    /// As [`check`](Request::check); also fails without an id.
     pub fn renew(&self) -> Result<Decision, Error> {
         self.apply(Act::Renew)
     }
@@ -165,16 +157,16 @@ impl<'a> Request<'a> {
     }
 
     fn apply(&self, act: Act) -> Result<Decision, Error> {
-        let answer = |op: &Op<'_>| {
+        let apply = |op: &Op<'_>| {
             let decision = self.limiter.store().apply_one(op, None)?;
             #[cfg(feature = "wait")]
-            self.limiter.queues().tell(op);
+            self.limiter.queues().notify(op);
             Ok(decision)
         };
-        self.with_op(act, answer)?
+        self.with_op(act, apply)?
     }
 
-    /// Does something with the operation that this request comes to.
+    /// Calls `with` with the operation of this request.
     pub(crate) fn with_op<T>(&self, act: Act, with: impl FnOnce(&Op<'_>) -> T) -> Result<T, Error> {
         let policy = self.limiter.policy();
         let Some(factor) = self.factor else {
@@ -192,7 +184,7 @@ impl<'a> Request<'a> {
     ) -> Result<T, Error> {
         let mut items: SmallVec<[Item<'_>; 4]> = SmallVec::new();
         for limit in limits {
-            let key = self.keys.of(limit.per().map(tollgate_core::Name::as_str));
+            let key = self.keys.get(limit.per().map(Name::as_str));
             let key = key.map(Key::new).transpose()?;
             items.push(limit.item(|_| key)?);
         }
@@ -201,11 +193,11 @@ impl<'a> Request<'a> {
         Ok(with(&Op { policy, items: &items, act, cost: self.cost, id }))
     }
 
-    /// The same request for someone who outlives what it borrows.
-    pub(crate) fn owned(&self) -> Owned {
-        Owned {
+    /// Returns the same request without borrows.
+    pub(crate) fn to_owned_request(&self) -> OwnedRequest {
+        OwnedRequest {
             limiter: self.limiter.clone(),
-            keys: self.keys.owned(),
+            keys: self.keys.to_owned_keys(),
             cost: self.cost,
             id: self.id.map(Box::from),
             factor: self.factor,
@@ -215,7 +207,7 @@ impl<'a> Request<'a> {
 
 /// A request that borrows nothing.
 #[derive(Debug)]
-pub(crate) struct Owned {
+pub(crate) struct OwnedRequest {
     limiter: Limiter,
     keys: OwnedKeys,
     cost: u64,
@@ -223,31 +215,14 @@ pub(crate) struct Owned {
     factor: Option<Decimal>,
 }
 
-#[derive(Debug)]
-enum OwnedKeys {
-    One(Vec<u8>),
-    Named(Vec<(String, Vec<u8>)>),
-}
-
-impl Owned {
-    pub(crate) fn request(&self) -> Request<'_> {
+impl OwnedRequest {
+    pub(crate) fn as_request(&self) -> Request<'_> {
         Request {
             limiter: &self.limiter,
-            keys: self.keys.borrowed(),
+            keys: self.keys.as_keys(),
             cost: self.cost,
             id: self.id.as_deref(),
             factor: self.factor,
-        }
-    }
-}
-
-impl OwnedKeys {
-    fn borrowed(&self) -> Keys<'_> {
-        match self {
-            OwnedKeys::One(key) => Keys::One(key),
-            OwnedKeys::Named(keys) => Keys::Named(
-                keys.iter().map(|(kind, key)| (kind.as_str(), key.as_slice())).collect(),
-            ),
         }
     }
 }

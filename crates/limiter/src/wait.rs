@@ -1,10 +1,10 @@
-//! Waiting for one's turn, in any async runtime or in none.
+//! Waiting until a check passes, in any async runtime or in none.
 //!
-//! Who finds nobody waiting asks at once. Who is denied, or finds others waiting for the same keys,
-//! joins their queue. Only the first of a queue asks the limiter: it sleeps as long as it is told
-//! to wait, or until something is given back, and asks again. The others sleep until it is their
-//! turn or their time is up. Whoever leaves the front of a queue, admitted, denied or dropped,
-//! wakes the next.
+//! A caller checks at once if its queue is empty. If it is denied, or finds other callers waiting for
+//! the same keys, it joins their queue. Only the first caller of a queue checks: it sleeps until
+//! `retry_after` has passed or something is given back, and checks again. The others sleep until they
+//! are first or their timeout has passed. A caller that leaves the front of a queue, allowed, denied
+//! or dropped, wakes the next.
 
 mod block;
 mod deadline;
@@ -20,42 +20,44 @@ use futures_timer::Delay;
 use tollgate_core::{Act, Algorithm, Decision};
 
 use crate::error::Error;
-use crate::queues::Place;
+use crate::queues::Waiter;
 use crate::request::Request;
 use block::block_on;
 use deadline::Deadline;
 
 impl Request<'_> {
-    /// Waits until a check passes, at most as long as that from now on, and answers its decision.
+    /// Waits until a check passes, up to `timeout` from now, and returns its decision.
     ///
-    /// If the decision is a denial, the time was up, or it could be told at once that it would not
-    /// be enough: `retry_after` is longer, or `None`. What is held of a `concurrency` limit may be
-    /// given back at any time, so that is waited for even if its `ttl` is longer.
+    /// The decision is a denial if the timeout has passed, or at once if waiting cannot help:
+    /// `retry_after` is longer than the timeout, or `None`. A lease of a `concurrency` limit may be
+    /// released at any time, so this waits for it even if its `ttl` is longer.
     ///
     /// # First come, first served
     ///
-    /// All who wait for the same keys under the same policy name on one store are one queue, through
-    /// whatever limiter. A place in it is taken when the future is first polled, and given up when it
-    /// is dropped, which takes nothing else. Whoever waits for more than those behind makes them wait
-    /// as well. Others who just [check](Request::check) do not queue, and may get in between.
+    /// All callers that wait for the same keys under the same policy name on one store are in one
+    /// queue, whichever limiter they use. A caller joins the queue when the future is first polled,
+    /// and leaves it when the future is dropped, which takes no cost. A caller that waits for a large
+    /// cost also delays the callers behind it. Callers that only [check](Request::check) do not queue,
+    /// and may be allowed in between.
     ///
-    /// Who is still queued when the time is up is denied with the numbers of a [peek](Request::peek).
+    /// A caller that is still in the queue when its timeout has passed is denied with the numbers of a
+    /// [peek](Request::peek).
     ///
     /// # Details
     ///
-    /// The future borrows nothing and needs no runtime: spawn it, or await it anywhere. What is
-    /// given back by a release, refund, settle or reset of a limiter on the same store is noticed at
-    /// once. Time is real time, also if the store goes by a manual clock. A limit with
-    /// `count-denied` counts every time the limiter is asked.
+    /// The future borrows nothing and needs no runtime: spawn it, or await it anywhere. A release,
+    /// refund, settle or reset through a limiter on the same store is noticed at once. The timeout is
+    /// in real time, also if the store has a manual clock. A limit with `count-denied` counts every
+    /// check that is made while waiting.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tollgate::Limiter;
     ///
     /// # async fn send(partner: Limiter) -> Result<(), Box<dyn std::error::Error>> {
-    /// let longest = Duration::from_secs(2);
-    /// if partner.key("orders").until_ready(longest).await?.allowed {
-    ///     // Send it.
+    /// let timeout = Duration::from_secs(2);
+    /// if partner.key("orders").until_ready(timeout).await?.allowed {
+    ///     // Send the order.
     /// }
     /// # Ok(())
     /// # }
@@ -65,15 +67,15 @@ impl Request<'_> {
     /// As [`check`](Request::check).
     pub fn until_ready(
         &self,
-        longest: Duration,
+        timeout: Duration,
     ) -> impl Future<Output = Result<Decision, Error>> + Send + use<> {
-        let request = self.owned();
-        let deadline = Deadline::after(longest);
-        async move { admit(&request.request(), deadline).await }
+        let request = self.to_owned_request();
+        let deadline = Deadline::after(timeout);
+        async move { wait_for_check(&request.as_request(), deadline).await }
     }
 
-    /// The same as [`until_ready`](Request::until_ready) for a thread, which sleeps meanwhile. Both
-    /// stand in the same queues. Not for async code: it would block its runtime.
+    /// Waits as [`until_ready`](Request::until_ready) does, by blocking the thread. Both use the same
+    /// queues. Do not call it from async code: it would block the runtime.
     ///
     /// ```
     /// use std::time::Duration;
@@ -88,76 +90,76 @@ impl Request<'_> {
     ///
     /// # Errors
     /// As [`check`](Request::check).
-    pub fn wait(&self, longest: Duration) -> Result<Decision, Error> {
-        block_on(admit(self, Deadline::after(longest)))
+    pub fn wait(&self, timeout: Duration) -> Result<Decision, Error> {
+        block_on(wait_for_check(self, Deadline::after(timeout)))
     }
 }
 
-async fn admit(request: &Request<'_>, deadline: Deadline) -> Result<Decision, Error> {
+async fn wait_for_check(request: &Request<'_>, deadline: Deadline) -> Result<Decision, Error> {
     let queues = request.limiter().queues();
-    let others = request.with_op(Act::Check, |op| queues.is_waited_for(op))?;
-    let seen = if others { rejected(request)? } else { request.check()? };
-    if is_over(request, &seen, deadline) {
-        return Ok(seen);
+    let has_queue = request.with_op(Act::Check, |op| queues.has_queue(op))?;
+    let decision = if has_queue { denied(request)? } else { request.check()? };
+    if is_final(request, &decision, deadline) {
+        return Ok(decision);
     }
-    let place = request.with_op(Act::Check, |op| queues.join(op))?;
-    if !is_first(&place, deadline).await {
-        return rejected(request);
+    let waiter = request.with_op(Act::Check, |op| queues.join(op))?;
+    if !is_first(&waiter, deadline).await {
+        return denied(request);
     }
-    // Before the limiter is asked, so that nothing that is given back afterwards is missed.
+    // Before the check, so that nothing that is given back after it is missed.
     let returns = request.with_op(Act::Check, |op| queues.watch(op))?;
     loop {
-        let seen = request.check()?;
-        if is_over(request, &seen, deadline) {
-            return Ok(seen);
+        let decision = request.check()?;
+        if is_final(request, &decision, deadline) {
+            return Ok(decision);
         }
-        pause(&returns, &seen, deadline).await;
+        sleep(&returns, &decision, deadline).await;
     }
 }
 
-/// A denial for one whose turn it is not, whatever a check would say.
-fn rejected(request: &Request<'_>) -> Result<Decision, Error> {
+/// Returns a denial for a caller that is not first in its queue, whatever a check would decide.
+fn denied(request: &Request<'_>) -> Result<Decision, Error> {
     let mut decision = request.peek()?;
     decision.allowed = false;
     Ok(decision)
 }
 
-/// Whether there is nothing more to wait for.
-fn is_over(request: &Request<'_>, seen: &Decision, deadline: Deadline) -> bool {
-    let left = deadline.left();
-    let too_long = match seen.retry_after {
-        Some(wait) => left < wait.into() && !is_held(request, seen),
+/// Returns whether there is nothing more to wait for.
+fn is_final(request: &Request<'_>, decision: &Decision, deadline: Deadline) -> bool {
+    let left = deadline.remaining();
+    let too_long = match decision.retry_after {
+        Some(wait) => left < wait.into() && !waits_for_lease(request, decision),
         None => true,
     };
-    seen.allowed || too_long || left.is_zero()
+    decision.allowed || too_long || left.is_zero()
 }
 
-/// Whether what it waits for is held by others, who may give it back before they must.
-fn is_held(request: &Request<'_>, seen: &Decision) -> bool {
-    let limit = request.limiter().policy().limits().get(seen.bound_by);
+/// Returns whether the request waits for a lease, whose holder may release it before it expires.
+fn waits_for_lease(request: &Request<'_>, decision: &Decision) -> bool {
+    let limit = request.limiter().policy().limits().get(decision.bound_by);
     limit.is_some_and(|limit| limit.algorithm() == Algorithm::Concurrency)
 }
 
-/// Whether its turn came before its time was up.
-async fn is_first(place: &Place<'_>, deadline: Deadline) -> bool {
+/// Waits until the caller is first in its queue. Returns false if the deadline comes before.
+async fn is_first(waiter: &Waiter<'_>, deadline: Deadline) -> bool {
     let mut timer = None;
     let turn = poll_fn(|cx| {
-        if place.poll_first(cx).is_ready() {
+        if waiter.poll_first(cx).is_ready() {
             return Poll::Ready(true);
         }
-        let timer = timer.get_or_insert_with(|| Delay::new(deadline.left()));
+        let timer = timer.get_or_insert_with(|| Delay::new(deadline.remaining()));
         Pin::new(timer).poll(cx).map(|()| false)
     });
     turn.await
 }
 
-/// Sleeps until asking again makes sense, or the time is up.
-async fn pause(returns: &[Place<'_>], seen: &Decision, deadline: Deadline) {
-    let wait = seen.retry_after.map_or(Duration::MAX, Duration::from);
-    let mut timer = Delay::new(wait.min(deadline.left()));
+/// Sleeps until another check makes sense, or until the deadline.
+async fn sleep(returns: &[Waiter<'_>], decision: &Decision, deadline: Deadline) {
+    let wait = decision.retry_after.map_or(Duration::MAX, Duration::from);
+    let mut timer = Delay::new(wait.min(deadline.remaining()));
     let woken = poll_fn(|cx| {
-        let called = returns.iter().filter(|place| place.poll_called(cx).is_ready()).count();
-        if called > 0 { Poll::Ready(()) } else { Pin::new(&mut timer).poll(cx) }
+        let notified = returns.iter().filter(|waiter| waiter.poll_notified(cx).is_ready()).count();
+        if notified > 0 { Poll::Ready(()) } else { Pin::new(&mut timer).poll(cx) }
     });
     woken.await;
 }

@@ -1,4 +1,4 @@
-//! Bad input is ordinary input: a clear error or a clear never, and nothing changes.
+//! Invalid input gives a clear error, or a decision that can never be allowed, and changes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +10,7 @@ fn limiter(lines: &[&str]) -> Limiter {
 }
 
 #[track_caller]
-fn says(error: &Error, text: &str) {
+fn assert_message(error: &Error, text: &str) {
     assert!(error.to_string().contains(text), "{error}");
 }
 
@@ -24,27 +24,27 @@ fn keys_have_1_to_1024_bytes() {
     ] {
         let error = limiter.check(&key).unwrap_err();
         assert!(error.is_bad_key());
-        says(&error, text);
-        says(&limiter.key(&key).peek().unwrap_err(), text);
+        assert_message(&error, text);
+        assert_message(&limiter.key(&key).peek().unwrap_err(), text);
     }
     assert!(limiter.check(vec![b'k'; 1024]).unwrap().allowed);
     assert_eq!(limiter.store().stats().keys, 1);
 }
 
 #[test]
-fn a_bad_key_of_many_is_told_and_the_others_are_answered() {
+fn an_invalid_key_of_many_gives_an_error_and_the_others_a_decision() {
     let limiter = limiter(&["gcra 1/s burst 1", "fixed-window 5/h"]);
-    let mut answers = vec![limiter.check("left over")];
+    let mut decisions = vec![limiter.check("left over")];
     let keys = [b"a".to_vec(), Vec::new(), b"b".to_vec(), vec![0; 2000], b"a".to_vec()];
-    limiter.check_many(&keys, &mut answers);
-    let told: Vec<_> = answers.iter().map(|a| a.as_ref().ok().map(|a| a.allowed)).collect();
-    assert_eq!(told, [Some(true), None, Some(true), None, Some(false)]);
-    limiter.check_many::<&str>(&[], &mut answers);
-    assert!(answers.is_empty());
+    limiter.check_many(&keys, &mut decisions);
+    let allowed: Vec<_> = decisions.iter().map(|d| d.as_ref().ok().map(|d| d.allowed)).collect();
+    assert_eq!(allowed, [Some(true), None, Some(true), None, Some(false)]);
+    limiter.check_many::<&str>(&[], &mut decisions);
+    assert!(decisions.is_empty());
 }
 
 #[test]
-fn a_cost_that_cannot_fit_is_never() {
+fn a_cost_that_cannot_fit_has_no_retry_after() {
     for line in ["gcra 1/s burst 5", "fixed-window 5/h", "sliding-log 5/h", "concurrency 5 ttl 1s"]
     {
         let limiter = limiter(&[line]);
@@ -52,59 +52,56 @@ fn a_cost_that_cannot_fit_is_never() {
         assert_eq!((decision.allowed, decision.retry_after), (false, None), "{line}");
         assert_eq!(limiter.store().stats().keys, 0, "{line}: a denial is free");
         let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
-        says(&error, "a cost above 4294967295");
+        assert_message(&error, "a cost above 4294967295");
         let error = limiter.key("a").cost(u64::MAX).charge().unwrap_err();
-        says(&error, "a cost above 4294967295");
+        assert_message(&error, "a cost above 4294967295");
         assert!(limiter.check("a").unwrap().allowed);
         let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
-        says(&error, "a cost above 4294967295");
+        assert_message(&error, "a cost above 4294967295");
     }
 }
 
 #[test]
-fn too_much_debt_is_refused_and_changes_nothing() {
+fn too_much_debt_is_an_error_and_changes_nothing() {
     let limiter = limiter(&["gcra 1/week burst 5", "fixed-window 9/h"]);
     let error = limiter.key("a").cost(u64::from(u32::MAX)).charge().unwrap_err();
     assert!(error.is_overdrawn());
-    says(&error, "the debt would be too large");
+    assert_message(&error, "the debt would be too large");
     assert_eq!(limiter.key("a").peek().unwrap().remaining, Some(5));
 }
 
 #[test]
-fn a_store_for_no_keys_is_refused() {
+fn a_store_for_no_keys_is_an_error() {
     let error = MemoryStore::builder().max_keys(0).build().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "max_keys is 0, so that no key could be counted; expected 1 or more"
-    );
+    assert_eq!(error.to_string(), "max_keys is 0; expected 1 or more");
     assert!(MemoryStore::builder().max_keys(0).restore("nowhere").is_err());
 }
 
 #[test]
-fn operations_that_need_an_id_say_so() {
+fn operations_that_need_an_id_fail_without_one() {
     let limiter = limiter(&["concurrency 2 ttl 1s"]);
     let request = limiter.key("a");
-    for answer in [request.reserve(), request.settle(), request.release(), request.renew()] {
-        says(&answer.unwrap_err(), "an operation that needs an id has none");
+    for result in [request.reserve(), request.settle(), request.release(), request.renew()] {
+        assert_message(&result.unwrap_err(), "an operation that needs an id has none");
     }
-    says(&limiter.key("a").id("").check().unwrap_err(), "id is empty");
-    says(&limiter.key("a").id(&[0; 65]).check().unwrap_err(), "id has 65 bytes");
+    assert_message(&limiter.key("a").id("").check().unwrap_err(), "id is empty");
+    assert_message(&limiter.key("a").id(&[0; 65]).check().unwrap_err(), "id has 65 bytes");
 }
 
 #[test]
-fn a_subject_without_a_key_is_named() {
+fn a_subject_without_a_key_is_named_in_the_error() {
     let limiter = limiter(&["gcra 1/s per ip", "gcra 1/s"]);
-    says(&limiter.check("a").unwrap_err(), "a limit counts per ip, but no ip is given");
-    says(&limiter.keys(&[("ip", "a")]).check().unwrap_err(), "the nameless key");
-    says(&limiter.keys(&[("ip", ""), ("", "b")]).check().unwrap_err(), "key is empty");
+    assert_message(&limiter.check("a").unwrap_err(), "a limit counts per ip, but no ip is given");
+    assert_message(&limiter.keys(&[("ip", "a")]).check().unwrap_err(), "the nameless key");
+    assert_message(&limiter.keys(&[("ip", ""), ("", "b")]).check().unwrap_err(), "key is empty");
     assert!(limiter.keys(&[("ip", "a"), ("", "b")]).check().unwrap().allowed);
-    let mut answers = Vec::new();
-    limiter.check_many(&["a"], &mut answers);
-    assert!(answers[0].as_ref().unwrap_err().is_bad_key());
+    let mut decisions = Vec::new();
+    limiter.check_many(&["a"], &mut decisions);
+    assert!(decisions[0].as_ref().unwrap_err().is_bad_key());
 }
 
 #[test]
-fn factors_out_of_bounds_are_refused() {
+fn factors_out_of_bounds_are_errors() {
     let limiter = limiter(&["fixed-window 4294967295/h"]);
     let factor = |text: &str| text.parse::<Decimal>().unwrap();
     assert!(limiter.key("a").factor(factor("0")).cost(4_294_967_295).check().unwrap().allowed);
@@ -113,7 +110,7 @@ fn factors_out_of_bounds_are_refused() {
 }
 
 #[test]
-fn bad_limits_and_names_are_explained() {
+fn invalid_limits_and_names_are_errors() {
     let error = "gcrra 1/s".parse::<Limiter>().unwrap_err();
     assert!(error.to_string().contains("did you mean \"gcra\"?"), "{error}");
     assert!(Limiter::parse(["gcra 1/s", "gcra 0/s"]).is_err());
@@ -124,7 +121,7 @@ fn bad_limits_and_names_are_explained() {
 fn a_policy_of_no_limits_allows_all() {
     let limiter = Limiter::new(Policy::new(tollgate::Name::default(), Vec::new()));
     assert!(limiter.check("a").unwrap().allowed);
-    let mut answers = Vec::new();
-    limiter.check_many(&["a", "b"], &mut answers);
-    assert!(answers.iter().all(|answer| answer.as_ref().unwrap().allowed));
+    let mut decisions = Vec::new();
+    limiter.check_many(&["a", "b"], &mut decisions);
+    assert!(decisions.iter().all(|decision| decision.as_ref().unwrap().allowed));
 }

@@ -12,14 +12,14 @@ fn limiter(line: &str, max_keys: usize, when_full: WhenFull) -> (Limiter, Clock)
     (Limiter::parse([line]).unwrap().with_store(store.build().unwrap()), clock)
 }
 
-/// The memory this process has in use, in bytes.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
 #[test]
-fn a_thousand_exhausted_keys_outlast_ten_million_strangers() {
+fn a_thousand_exhausted_keys_outlast_ten_million_new_ones() {
     const BOUND: usize = 1_000_000;
     let (limiter, clock) = limiter("gcra 1/min burst 3", BOUND, WhenFull::Deny);
     let exhausted: Vec<String> = (0..1_000).map(|key| format!("known-{key}")).collect();
@@ -30,12 +30,12 @@ fn a_thousand_exhausted_keys_outlast_ten_million_strangers() {
     let before: Vec<_> = exhausted.iter().map(resets).collect();
 
     let (mut full, mut rejected) = (None, 0_u64);
-    for stranger in 0..10_000_000_u64 {
-        if !limiter.check(stranger.to_le_bytes()).unwrap().allowed {
+    for key in 0..10_000_000_u64 {
+        if !limiter.check(key.to_le_bytes()).unwrap().allowed {
             full.get_or_insert_with(resident);
             rejected += 1;
         }
-        assert!(stranger % 65_536 != 0 || limiter.store().stats().keys <= BOUND);
+        assert!(key % 65_536 != 0 || limiter.store().stats().keys <= BOUND);
     }
     let grown = resident().saturating_sub(full.unwrap());
     assert!(grown < 4 << 20, "{grown} bytes more after the store was full");
@@ -48,18 +48,18 @@ fn a_thousand_exhausted_keys_outlast_ten_million_strangers() {
         assert!(!decision.allowed, "{key}");
         assert_eq!(decision.reset_after, reset, "{key}");
     }
-    // When they have all reset there is room again.
+    // When all keys have reset, there is room again.
     clock.advance(Duration::from_secs(180));
     assert!(limiter.check("new").unwrap().allowed);
 }
 
 #[test]
-fn strangers_that_reset_make_room_for_the_next() {
+fn keys_that_reset_make_room_for_new_ones() {
     const BOUND: usize = 10_000;
     let (limiter, clock) = limiter("gcra 1/s burst 2", BOUND, WhenFull::Deny);
-    for stranger in 0..1_000_000_u64 {
-        assert!(limiter.check(stranger.to_le_bytes()).unwrap().allowed, "{stranger}");
-        // Five thousand of them within the second that each lasts.
+    for key in 0..1_000_000_u64 {
+        assert!(limiter.check(key.to_le_bytes()).unwrap().allowed, "{key}");
+        // Five thousand keys within the second that each of them lives.
         clock.advance(Duration::from_micros(200));
         assert!(limiter.store().stats().keys <= BOUND);
     }
@@ -67,7 +67,7 @@ fn strangers_that_reset_make_room_for_the_next() {
 }
 
 #[test]
-fn a_full_store_admits_as_soon_as_one_key_has_reset() {
+fn a_full_store_allows_a_new_key_as_soon_as_one_has_reset() {
     let (limiter, clock) = limiter("gcra 1/s burst 1", 2, WhenFull::Deny);
     assert!(limiter.check("a").unwrap().allowed);
     clock.advance(Duration::from_millis(500));
@@ -81,11 +81,11 @@ fn a_full_store_admits_as_soon_as_one_key_has_reset() {
     assert!(!limiter.check("c").unwrap().allowed);
     clock.advance(Duration::from_micros(1));
     assert!(limiter.check("c").unwrap().allowed);
-    assert!(!limiter.check("b").unwrap().allowed, "b is as it was");
+    assert!(!limiter.check("b").unwrap().allowed, "b is unchanged");
 }
 
 #[test]
-fn a_full_store_lets_pass_uncounted_if_told_so() {
+fn a_full_store_allows_uncounted_if_configured() {
     let (limiter, _) = limiter("gcra 1/s burst 1", 1, WhenFull::Allow);
     assert!(limiter.check("a").unwrap().allowed);
     (0..5).for_each(|_| assert!(limiter.check("b").unwrap().allowed));
@@ -102,7 +102,7 @@ fn a_full_store_charges_all_limits_or_none() {
     assert!(both.check("a").unwrap().allowed);
     let one = both.with_limits(both.policy().limits()[..1].to_vec());
     assert!(one.check("b").unwrap().allowed);
-    // For the second limit of b there is no room, so the first is not charged.
+    // There is no room for the second limit of b, so the first is not charged.
     assert!(!both.check("b").unwrap().allowed);
     assert_eq!(one.key("b").peek().unwrap().remaining, Some(8));
     assert_eq!(both.store().stats().keys, 3);
@@ -119,32 +119,32 @@ fn resetting_a_key_makes_room() {
 }
 
 #[test]
-fn an_exhausted_key_stays_so_in_a_full_store_that_lets_strangers_pass() {
+fn an_exhausted_key_stays_exhausted_in_a_full_store_that_allows_new_keys() {
     let clock = Clock::manual();
     let store = MemoryStore::builder().max_keys(10).when_full(WhenFull::Allow);
     let store = store.clock(clock.clone()).build().unwrap();
     let lines = ["gcra 1/s burst 5", "fixed-window 2/day per user"];
     let limiter = Limiter::parse(lines).unwrap().with_store(store);
-    let ask = |key: &str| limiter.keys(&[("", key), ("user", "42")]).check().unwrap();
-    assert!(ask("first").allowed && ask("second").allowed);
-    // Strangers fill the store; then every request of the user comes from a new place.
-    let strangers = limiter.with_limits(vec!["fixed-window 1/day".parse().unwrap()]);
-    let strangers = strangers.with_name("others").unwrap();
-    (0..20_u64).for_each(|key| assert!(strangers.check(key.to_le_bytes()).unwrap().allowed));
+    let check = |key: &str| limiter.keys(&[("", key), ("user", "42")]).check().unwrap();
+    assert!(check("first").allowed && check("second").allowed);
+    // Other keys fill the store; then every request of the user has a new nameless key.
+    let others = limiter.with_limits(vec!["fixed-window 1/day".parse().unwrap()]);
+    let others = others.with_name("others").unwrap();
+    (0..20_u64).for_each(|key| assert!(others.check(key.to_le_bytes()).unwrap().allowed));
     assert_eq!(limiter.store().stats().keys, 10);
     for turn in 0..20 {
-        let decision = ask(&format!("new-{turn}"));
+        let decision = check(&format!("new-{turn}"));
         assert!(!decision.allowed, "{turn}: {decision:?}");
     }
 }
 
 #[test]
-fn what_gives_back_is_done_in_a_full_store() {
+fn a_full_store_still_refunds() {
     let (one, _) = limiter("fixed-window 9/h", 1, WhenFull::Deny);
     let both = vec!["fixed-window 9/h".parse().unwrap(), "gcra 1/s burst 9".parse().unwrap()];
     let both = one.with_limits(both);
     assert!(one.key("a").cost(5).check().unwrap().allowed);
-    // The second limit has no state of the key, and there is no room for one.
+    // The second limit has no state for the key, and there is no room for one.
     assert!(!both.check("a").unwrap().allowed);
     assert_eq!(both.key("a").cost(2).refund().unwrap().remaining, Some(6));
     assert_eq!(one.key("a").peek().unwrap().remaining, Some(6));
@@ -153,7 +153,7 @@ fn what_gives_back_is_done_in_a_full_store() {
 }
 
 #[test]
-fn a_lease_is_given_back_in_a_full_store() {
+fn a_full_store_still_releases_leases() {
     let (one, _) = limiter("concurrency 1 ttl 1h", 1, WhenFull::Deny);
     let lines = ["concurrency 1 ttl 1h", "gcra 1/s"];
     let both = one.with_limits(lines.map(|line| line.parse().unwrap()).into());
@@ -164,16 +164,16 @@ fn a_lease_is_given_back_in_a_full_store() {
 }
 
 #[test]
-fn more_ids_than_can_be_remembered_buy_nothing() {
+fn more_ids_than_can_be_remembered_give_no_credit() {
     for when_full in [WhenFull::Deny, WhenFull::Allow] {
         let (limiter, _) = limiter("fixed-window 1000/day", 300, when_full);
         let check = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed;
-        let admitted = (0..5_000).filter(|id| check(*id)).count() as u64;
+        let allowed = (0..5_000).filter(|id| check(*id)).count() as u64;
         let used = 1000 - limiter.key("a").peek().unwrap().remaining.unwrap();
-        assert_eq!(admitted, used, "{when_full:?}");
+        assert_eq!(allowed, used, "{when_full:?}");
         if when_full == WhenFull::Deny {
-            let refused = limiter.key("a").id("refund").refund().unwrap_err();
-            assert!(refused.is_full(), "{refused}");
+            let error = limiter.key("a").id("refund").refund().unwrap_err();
+            assert!(error.is_full(), "{error}");
         }
         limiter.key("a").reset().unwrap();
         assert_eq!(limiter.key("a").peek().unwrap().remaining, Some(1000));
@@ -187,7 +187,7 @@ fn one_key_may_use_as_many_ids_as_there_are_keys() {
     assert!((0..20_000).all(check));
     assert!(!check(20_000));
     clock.advance(Duration::from_secs(61));
-    assert!(check(20_001), "they are remembered for a minute");
+    assert!(check(20_001), "ids are remembered for a minute");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn reserving_nothing_fills_no_memory() {
 }
 
 #[test]
-fn all_that_has_reset_is_found_in_a_small_store() {
+fn a_small_store_finds_all_states_that_have_reset() {
     let clock = Clock::manual();
     let store = MemoryStore::builder().max_keys(12).clock(clock.clone()).build().unwrap();
     let limiter = Limiter::parse(["gcra 1/s burst 1", "fixed-window 9/s", "gcra 2/s burst 1"]);

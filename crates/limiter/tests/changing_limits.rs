@@ -1,4 +1,4 @@
-//! Limits that change under load: what is used stays used.
+//! Limits that change under load: usage carries over.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -8,17 +8,17 @@ use std::thread;
 
 use tollgate::{Clock, Limiter, MemoryStore};
 
-/// Four threads check one key while another changes the limits as fast as it can. The clock stands
-/// still. Answers how many were admitted, in the end under the last limit alone.
-fn admitted_while_changing(lines: &[&str]) -> u64 {
+/// Four threads check one key while another changes the limits as fast as it can; afterwards the key
+/// is checked under the last limit alone. The clock stands still. Returns how many checks were allowed.
+fn allowed_while_changing(lines: &[&str]) -> u64 {
     let store = MemoryStore::builder().max_keys(1000).clock(Clock::manual()).build().unwrap();
     let first = Limiter::parse(&lines[..1]).unwrap().with_store(store);
     let each: Vec<Limiter> =
         lines.iter().map(|line| first.with_limits(vec![line.parse().unwrap()])).collect();
     let current = RwLock::new(first);
-    let (done, admitted) = (AtomicBool::new(false), AtomicU64::new(0));
-    let ask = |limiter: &Limiter| {
-        admitted.fetch_add(u64::from(limiter.check("hot").unwrap().allowed), Ordering::Relaxed);
+    let (done, allowed) = (AtomicBool::new(false), AtomicU64::new(0));
+    let check = |limiter: &Limiter| {
+        allowed.fetch_add(u64::from(limiter.check("hot").unwrap().allowed), Ordering::Relaxed);
     };
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -29,26 +29,26 @@ fn admitted_while_changing(lines: &[&str]) -> u64 {
                 }
             }
         });
-        let askers: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| (0..10_000).for_each(|_| ask(&current.read().unwrap()))))
+        let checkers: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| (0..10_000).for_each(|_| check(&current.read().unwrap()))))
             .collect();
-        askers.into_iter().for_each(|asker| asker.join().unwrap());
+        checkers.into_iter().for_each(|checker| checker.join().unwrap());
         done.store(true, Ordering::Relaxed);
     });
-    (0..10_000).for_each(|_| ask(each.last().unwrap()));
-    admitted.into_inner()
+    (0..10_000).for_each(|_| check(each.last().unwrap()));
+    allowed.into_inner()
 }
 
 #[test]
 fn counts_carry_over_exactly() {
     let windows = ["fixed-window 300/h", "fixed-window 2000/day", "fixed-window 700/h"];
-    assert!((700..=2000).contains(&admitted_while_changing(&windows)));
-    assert_eq!(admitted_while_changing(&["fixed-window 10/h", "fixed-window 2000/day"]), 2000);
-    assert_eq!(admitted_while_changing(&["request-window 10/s", "request-window 2000/h"]), 2000);
-    assert_eq!(admitted_while_changing(&["sliding-log 10/s", "sliding-log 2000/h"]), 2000);
-    assert_eq!(admitted_while_changing(&["sliding-window 10/min", "sliding-window 2000/h"]), 2000);
+    assert!((700..=2000).contains(&allowed_while_changing(&windows)));
+    assert_eq!(allowed_while_changing(&["fixed-window 10/h", "fixed-window 2000/day"]), 2000);
+    assert_eq!(allowed_while_changing(&["request-window 10/s", "request-window 2000/h"]), 2000);
+    assert_eq!(allowed_while_changing(&["sliding-log 10/s", "sliding-log 2000/h"]), 2000);
+    assert_eq!(allowed_while_changing(&["sliding-window 10/min", "sliding-window 2000/h"]), 2000);
     assert_eq!(
-        admitted_while_changing(&[
+        allowed_while_changing(&[
             "leaky-bucket size 10 drip 1 every 1s",
             "leaky-bucket size 2000 drip 7 every 3s"
         ]),
@@ -58,13 +58,13 @@ fn counts_carry_over_exactly() {
 
 #[test]
 fn a_level_is_converted_and_never_forgotten() {
-    let admitted = admitted_while_changing(&["gcra 1/s burst 10", "gcra 100/7s burst 2000"]);
+    let allowed = allowed_while_changing(&["gcra 1/s burst 10", "gcra 100/7s burst 2000"]);
     // Converting rounds up, by less than one part of a tick each time.
-    assert!((1990..=2000).contains(&admitted), "{admitted}");
+    assert!((1990..=2000).contains(&allowed), "{allowed}");
 }
 
 #[test]
-fn a_changed_rule_starts_afresh_and_leaves_the_others_alone() {
+fn a_changed_rule_starts_afresh_and_the_others_are_unchanged() {
     let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
     let limits = |lines: &[&str]| lines.iter().map(|line| line.parse().unwrap()).collect();
     let before =

@@ -1,5 +1,5 @@
-//! A key that was denied is denied again without a second look, but never a moment too long: whatever
-//! gives it room is noticed at once, whoever does it.
+//! A denied key is denied again from the cache, but never too long: whatever makes room for it takes
+//! effect at once, whichever thread does it.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tollgate::{Clock, Limiter, MemoryStore};
 
-/// One limit for each size of state there is.
+/// Limits for every form of state.
 const LINES: [&str; 8] = [
     "gcra 1/h burst 2",
     "gcra 999999937/week burst 2",
@@ -22,14 +22,14 @@ const LINES: [&str; 8] = [
     "sliding-log 2/h",
 ];
 
-fn stopped(line: &str) -> (Limiter, Clock) {
+fn frozen(line: &str) -> (Limiter, Clock) {
     let clock = Clock::manual();
     clock.advance(Duration::from_secs(1_700_000_000));
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
     (Limiter::parse([line]).unwrap().with_store(store), clock)
 }
 
-/// Takes all there is, and is denied until it is known by heart.
+/// Exhausts the key, and has it denied until that is cached.
 fn exhaust(limiter: &Limiter, key: &str) {
     while limiter.check(key).unwrap().allowed {}
     for _ in 0..3 {
@@ -38,9 +38,9 @@ fn exhaust(limiter: &Limiter, key: &str) {
 }
 
 #[test]
-fn what_gives_room_is_noticed_at_once() {
-    type Gives = fn(&Limiter, &Clock) -> Limiter;
-    let ways: [(&str, Gives); 5] = [
+fn what_makes_room_takes_effect_at_once() {
+    type MakeRoom = fn(&Limiter, &Clock) -> Limiter;
+    let ways: [(&str, MakeRoom); 5] = [
         ("reset", |limiter, _| {
             limiter.key("a").reset().unwrap();
             limiter.clone()
@@ -59,43 +59,43 @@ fn what_gives_room_is_noticed_at_once() {
         ("another name", |limiter, _| limiter.clone().with_name("other").unwrap()),
     ];
     for line in LINES {
-        for (way, give) in ways {
-            let (limiter, clock) = stopped(line);
+        for (way, make_room) in ways {
+            let (limiter, clock) = frozen(line);
             exhaust(&limiter, "a");
-            let limiter = give(&limiter, &clock);
+            let limiter = make_room(&limiter, &clock);
             assert!(limiter.check("a").unwrap().allowed, "{line}: {way}");
         }
     }
 }
 
 #[test]
-fn what_another_thread_gives_is_noticed_at_once() {
+fn a_reset_by_another_thread_takes_effect_at_once() {
     for line in LINES {
-        let (limiter, _) = stopped(line);
-        let (ask, asked) = channel();
-        let (answer, answered) = channel();
+        let (limiter, _) = frozen(line);
+        let (request, requests) = channel();
+        let (done, is_done) = channel();
         let other = limiter.clone();
         let helper = thread::spawn(move || {
-            for () in asked {
+            for () in requests {
                 other.key("a").reset().unwrap();
-                answer.send(()).unwrap();
+                done.send(()).unwrap();
             }
         });
         for _ in 0..1_000 {
             exhaust(&limiter, "a");
-            ask.send(()).unwrap();
-            answered.recv().unwrap();
+            request.send(()).unwrap();
+            is_done.recv().unwrap();
             assert!(limiter.check("a").unwrap().allowed, "{line}");
         }
-        drop(ask);
+        drop(request);
         helper.join().unwrap();
     }
 }
 
 #[test]
-fn what_another_thread_takes_is_not_given_again() {
+fn what_another_thread_takes_is_not_allowed_again() {
     for line in LINES {
-        let (limiter, clock) = stopped(line);
+        let (limiter, clock) = frozen(line);
         exhaust(&limiter, "a");
         clock.advance(Duration::from_secs(7_200));
         let other = limiter.clone();
@@ -105,11 +105,11 @@ fn what_another_thread_takes_is_not_given_again() {
 }
 
 #[test]
-fn keys_and_stores_are_told_apart() {
-    let (limiter, clock) = stopped("gcra 1/h burst 2");
-    let (other, _) = stopped("gcra 1/h burst 2");
+fn keys_and_stores_are_not_confused() {
+    let (limiter, clock) = frozen("gcra 1/h burst 2");
+    let (other, _) = frozen("gcra 1/h burst 2");
     let long = "k".repeat(200);
-    // All end in the same byte, and some are the beginning or the end of another.
+    // All end in the same byte, and some are a prefix or suffix of another.
     let keys = ["k", "kk", "ak", "aaaaaaaak", "aaaaaaaaaaaaaaak", &long, &long[1..], &long[160..]];
     for key in keys {
         exhaust(&limiter, key);
@@ -124,11 +124,11 @@ fn keys_and_stores_are_told_apart() {
     }
 }
 
-/// Stores restored from one snapshot hash alike, and were made at different times.
+/// Stores restored from one snapshot hash alike, and are created at different times.
 #[test]
-fn restored_twins_are_told_apart() {
+fn stores_restored_from_one_snapshot_are_not_confused() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let (limiter, clock) = stopped("gcra 1/h burst 2");
+    let (limiter, clock) = frozen("gcra 1/h burst 2");
     exhaust(&limiter, "a");
     limiter.store().save(file.path()).unwrap();
     let restored = || {
@@ -146,17 +146,17 @@ fn restored_twins_are_told_apart() {
 }
 
 #[test]
-fn the_answers_are_those_of_a_first_look() {
+fn cached_decisions_equal_uncached_ones() {
     for line in LINES {
-        let (limiter, clock) = stopped(line);
+        let (limiter, clock) = frozen(line);
         exhaust(&limiter, "a");
         for _ in 0..50 {
             clock.advance(Duration::from_micros(10));
             let limiter = Arc::new(limiter.clone());
-            let known = limiter.check("a").unwrap();
-            let fresh = thread::spawn(move || limiter.check("a").unwrap()).join().unwrap();
-            assert_eq!(known, fresh, "{line}");
-            assert!(!known.allowed, "{line}");
+            let cached = limiter.check("a").unwrap();
+            let uncached = thread::spawn(move || limiter.check("a").unwrap()).join().unwrap();
+            assert_eq!(cached, uncached, "{line}");
+            assert!(!cached.allowed, "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Many threads at once are admitted exactly as often as one caller would be (laws 2 and 9).
+//! Concurrent threads are allowed exactly as often as a single one would be (laws 2 and 9).
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -11,25 +11,25 @@ use tollgate::{Clock, Limiter, MemoryStore};
 const THREADS: usize = 4;
 const CHECKS: u64 = 20_000;
 
-/// A limiter whose clock stands still, so that the capacity is all there is.
-fn still(lines: &[&str]) -> Limiter {
+/// Creates a limiter whose clock stands still, so that nothing beyond the capacity is allowed.
+fn frozen(lines: &[&str]) -> Limiter {
     let store = MemoryStore::builder().max_keys(10_000).clock(Clock::manual()).build().unwrap();
     Limiter::parse(lines).unwrap().with_store(store)
 }
 
-/// How often all threads together were admitted.
-fn admitted(ask: impl Fn(u64) -> bool + Sync) -> u64 {
-    let (start, admitted) = (Barrier::new(THREADS), AtomicU64::new(0));
+/// Returns how many checks of all threads together were allowed.
+fn allowed(check: impl Fn(u64) -> bool + Sync) -> u64 {
+    let (start, allowed) = (Barrier::new(THREADS), AtomicU64::new(0));
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 start.wait();
-                let mine = (0..CHECKS).filter(|turn| ask(*turn)).count() as u64;
-                admitted.fetch_add(mine, Ordering::Relaxed);
+                let mine = (0..CHECKS).filter(|turn| check(*turn)).count() as u64;
+                allowed.fetch_add(mine, Ordering::Relaxed);
             });
         }
     });
-    admitted.into_inner()
+    allowed.into_inner()
 }
 
 /// Every algorithm, with a capacity that is reached in the middle of the run.
@@ -50,20 +50,20 @@ const LIMITS: [&str; 13] = [
 ];
 
 #[test]
-fn one_key_admits_exactly_its_capacity() {
+fn one_key_is_allowed_exactly_its_capacity() {
     for line in LIMITS {
-        let limiter = still(&[line]);
-        assert_eq!(admitted(|_| limiter.check("hot").unwrap().allowed), 9999, "{line}");
+        let limiter = frozen(&[line]);
+        assert_eq!(allowed(|_| limiter.check("hot").unwrap().allowed), 9999, "{line}");
         assert_eq!(limiter.key("hot").peek().unwrap().remaining, Some(0), "{line}");
     }
 }
 
 #[test]
-fn a_policy_admits_exactly_its_tightest_limit_and_charges_the_others_as_often() {
+fn a_policy_allows_its_tightest_limit_and_charges_the_others_as_often() {
     for line in LIMITS {
-        let limiter = still(&[line, "fixed-window 50000/day", "gcra 1/min burst 7777"]);
-        assert_eq!(admitted(|_| limiter.check("hot").unwrap().allowed), 7777, "{line}");
-        // What the policy did not admit was charged to none of them.
+        let limiter = frozen(&[line, "fixed-window 50000/day", "gcra 1/min burst 7777"]);
+        assert_eq!(allowed(|_| limiter.check("hot").unwrap().allowed), 7777, "{line}");
+        // What the policy denied was charged to none of them.
         let rest = limiter.with_limits(limiter.policy().limits()[..1].to_vec());
         assert_eq!(rest.key("hot").peek().unwrap().remaining, Some(9999 - 7777), "{line}");
     }
@@ -71,17 +71,17 @@ fn a_policy_admits_exactly_its_tightest_limit_and_charges_the_others_as_often() 
 
 #[test]
 fn several_subjects_are_charged_together_or_not_at_all() {
-    let limiter = still(&[
+    let limiter = frozen(&[
         "gcra 1/s burst 100 per ip",
         "fixed-window 5000/h per user",
         "gcra 1/h burst 3000 per all",
     ]);
-    let ask = |turn: u64| {
+    let check = |turn: u64| {
         let (ip, user) = (format!("ip{}", turn % 37), format!("user{}", turn % 5));
         limiter.keys(&[("ip", ip), ("user", user)]).check().unwrap().allowed
     };
-    // 37 addresses could have 3,700 and 5 users 25,000, but all together no more than 3,000.
-    assert_eq!(admitted(ask), 3000);
+    // 37 addresses may use 3,700 and 5 users 25,000, but all together only 3,000.
+    assert_eq!(allowed(check), 3000);
     let used: u64 = (0..37)
         .map(|ip| {
             let (ip, user) = (format!("ip{ip}"), "user0");
@@ -98,16 +98,17 @@ fn several_subjects_are_charged_together_or_not_at_all() {
 
 #[test]
 fn batches_and_single_checks_are_one_queue() {
-    let limiter = still(&["gcra 1/s burst 9999"]);
+    let limiter = frozen(&["gcra 1/s burst 9999"]);
     let batches = AtomicU64::new(0);
-    let single = admitted(|turn| {
+    let single = allowed(|turn| {
         if turn % 2 == 0 {
             return limiter.check("hot").unwrap().allowed;
         }
-        let mut answers = Vec::new();
-        limiter.check_many(&["hot", "cold", "hot"], &mut answers);
-        let hot = [&answers[0], &answers[2]];
-        let passed = hot.iter().filter(|answer| answer.as_ref().is_ok_and(|a| a.allowed)).count();
+        let mut decisions = Vec::new();
+        limiter.check_many(&["hot", "cold", "hot"], &mut decisions);
+        let hot = [&decisions[0], &decisions[2]];
+        let passed =
+            hot.iter().filter(|decision| decision.as_ref().is_ok_and(|d| d.allowed)).count();
         batches.fetch_add(passed as u64, Ordering::Relaxed);
         false
     });
@@ -115,12 +116,12 @@ fn batches_and_single_checks_are_one_queue() {
 }
 
 #[test]
-fn what_is_given_back_can_be_taken_again_and_no_more() {
-    let limiter = still(&["gcra 1/s burst 500", "fixed-window 500/h"]);
+fn only_what_was_refunded_can_be_taken_again() {
+    let limiter = frozen(&["gcra 1/s burst 500", "fixed-window 500/h"]);
     let refunds = AtomicU64::new(0);
-    let passed = admitted(|turn| {
+    let passed = allowed(|turn| {
         if turn % 100 == 7 && limiter.key("hot").peek().unwrap().remaining == Some(0) {
-            // Each refund is of one that was taken: the key is empty.
+            // Each refund gives back what was taken: the key is exhausted.
             refunds.fetch_add(1, Ordering::Relaxed);
             limiter.key("hot").refund().unwrap();
         }

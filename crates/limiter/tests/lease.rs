@@ -1,4 +1,4 @@
-//! Leases: how many are held, and what ends them.
+//! Leases: how many are given, and what ends them.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -13,8 +13,8 @@ fn limiter(line: &str) -> Limiter {
     line.parse().unwrap()
 }
 
-/// A limiter whose time stands still.
-fn stopped(lines: &[&str]) -> (Limiter, Clock) {
+/// Creates a limiter with a manual clock.
+fn manual(lines: &[&str]) -> (Limiter, Clock) {
     let clock = Clock::manual();
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
     (Limiter::parse(lines).unwrap().with_store(store), clock)
@@ -35,16 +35,16 @@ fn a_lease_can_go_to_another_thread() {
 }
 
 #[test]
-fn threads_hold_as_many_as_allowed() {
+fn threads_hold_as_many_leases_as_allowed() {
     let limiter = limiter("concurrency 5 ttl 1h");
-    let all_asked = Barrier::new(12);
+    let all_tried = Barrier::new(12);
     let held = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..12 {
             scope.spawn(|| {
                 let lease = lease(&limiter);
                 held.fetch_add(usize::from(lease.is_some()), Ordering::SeqCst);
-                all_asked.wait();
+                all_tried.wait();
             });
         }
     });
@@ -72,7 +72,7 @@ fn threads_never_hold_more_than_allowed() {
 }
 
 #[test]
-fn denied_it_is_none() {
+fn a_denied_check_gives_no_lease() {
     let limiter = limiter("concurrency 1 ttl 1h");
     let _held = lease(&limiter).unwrap();
     let leased = limiter.key("a").lease().unwrap();
@@ -81,7 +81,7 @@ fn denied_it_is_none() {
 }
 
 #[test]
-fn dropped_or_released_it_is_given_back() {
+fn a_lease_is_released_when_dropped() {
     let limiter = limiter("concurrency 2 ttl 1h");
     let (first, second) = (lease(&limiter), lease(&limiter).unwrap());
     assert_eq!(remaining(&limiter), Some(0));
@@ -91,7 +91,7 @@ fn dropped_or_released_it_is_given_back() {
 }
 
 #[test]
-fn a_cost_of_n_takes_n() {
+fn a_cost_of_n_takes_n_leases() {
     let limiter = limiter("concurrency 5 ttl 1h");
     let lease = limiter.key("a").cost(3).lease().unwrap();
     assert_eq!(lease.decision.remaining, Some(2));
@@ -100,7 +100,7 @@ fn a_cost_of_n_takes_n() {
 }
 
 #[test]
-fn each_goes_by_an_id_of_its_own() {
+fn each_lease_has_its_own_id() {
     let limiter = limiter("concurrency 2 ttl 1h");
     let (first, second) = (lease(&limiter).unwrap(), lease(&limiter).unwrap());
     assert_ne!(first.id(), second.id());
@@ -109,7 +109,7 @@ fn each_goes_by_an_id_of_its_own() {
 }
 
 #[test]
-fn under_the_callers_id_it_is_one_lease() {
+fn the_same_id_is_the_same_lease() {
     let limiter = limiter("concurrency 2 ttl 1h");
     let first = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
     let again = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
@@ -120,7 +120,7 @@ fn under_the_callers_id_it_is_one_lease() {
 }
 
 #[test]
-fn its_id_can_be_used_again() {
+fn an_id_can_be_used_again_after_release() {
     let limiter = limiter("concurrency 2 ttl 1h");
     let first = limiter.key("a").id("job-7").lease().unwrap().lease.unwrap();
     first.release().unwrap();
@@ -129,8 +129,8 @@ fn its_id_can_be_used_again() {
 }
 
 #[test]
-fn forgotten_it_ends_by_itself() {
-    let (limiter, clock) = stopped(&["concurrency 1 ttl 30s"]);
+fn a_leaked_lease_ends_after_its_ttl() {
+    let (limiter, clock) = manual(&["concurrency 1 ttl 30s"]);
     std::mem::forget(lease(&limiter));
     clock.advance(Duration::from_micros(29_999_999));
     assert!(lease(&limiter).is_none());
@@ -139,14 +139,14 @@ fn forgotten_it_ends_by_itself() {
 }
 
 #[test]
-fn renewed_it_lives_on() {
-    let (limiter, clock) = stopped(&["concurrency 1 ttl 30s"]);
+fn a_renewed_lease_lives_on() {
+    let (limiter, clock) = manual(&["concurrency 1 ttl 30s"]);
     let held = lease(&limiter).unwrap();
     for _ in 0..5 {
         clock.advance(Duration::from_secs(29));
         assert_eq!(held.renew().unwrap().remaining, Some(0));
     }
-    // Not renewed in time, it is another's.
+    // It was not renewed in time, so another holder can take it.
     clock.advance(Duration::from_secs(30));
     let other = lease(&limiter).unwrap();
     held.renew().unwrap();
@@ -157,8 +157,8 @@ fn renewed_it_lives_on() {
 }
 
 #[test]
-fn only_the_lease_is_given_back() {
-    let (limiter, _) = stopped(&["gcra 1/s burst 7", "concurrency 5 ttl 30s"]);
+fn only_the_lease_is_released() {
+    let (limiter, _) = manual(&["gcra 1/s burst 7", "concurrency 5 ttl 30s"]);
     let held = limiter.key("a").cost(3).lease().unwrap();
     assert_eq!((held.decision.remaining, held.decision.bound_by), (Some(2), 1));
     drop(held);
@@ -167,7 +167,7 @@ fn only_the_lease_is_given_back() {
 }
 
 #[test]
-fn keys_and_factor_are_kept() {
+fn a_lease_keeps_keys_and_factor() {
     let limiter = Limiter::parse(["concurrency 4 ttl 1h per user"]).unwrap();
     let user = String::from("42");
     let keys = [("user", user.as_str())];
@@ -179,12 +179,12 @@ fn keys_and_factor_are_kept() {
 }
 
 #[test]
-fn a_thread_that_panics_gives_back() {
+fn a_thread_that_panics_releases_its_lease() {
     let limiter = limiter("concurrency 1 ttl 1h");
     let worker = limiter.clone();
     let work = move || {
         let _lease = lease(&worker).unwrap();
-        std::panic::resume_unwind(Box::new("the work went wrong"));
+        std::panic::resume_unwind(Box::new("a panic in the test"));
     };
     assert!(thread::spawn(work).join().is_err());
     assert!(lease(&limiter).is_some());

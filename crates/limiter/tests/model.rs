@@ -1,7 +1,7 @@
-//! The memory store against the reference model, as the core is held against it.
+//! The memory store is compared with the reference model, as the core is.
 //!
-//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
-//! which.
+//! `TOLLGATE_OPERATIONS` sets the number of random operations for each algorithm, and `TOLLGATE_SEED`
+//! the seed.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tollgate::{Clock, MemoryStore, Span};
 use tollgate_model::random::Algorithm;
 
-/// Times are drawn at random and step back, so nothing may be dropped for being past.
+/// Times are random and step back, so no state may be dropped because it has reset.
 fn memory() -> Arc<MemoryStore> {
     let slack = Span::from_micros(1 << 52);
     MemoryStore::builder().max_keys(64).clock(Clock::manual()).slack(slack).build().unwrap()

@@ -1,4 +1,4 @@
-//! A restart hands nobody a fresh burst, and a damaged snapshot is refused.
+//! A restart gives no key a fresh burst, and a damaged snapshot is rejected.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -37,7 +37,7 @@ fn store(clock: &Clock) -> Arc<MemoryStore> {
     MemoryStore::builder().max_keys(5_000).clock(clock.clone()).build().unwrap()
 }
 
-/// Some of everything: checks, a charge, an open reservation and one that was settled.
+/// Makes checks, a charge, an open reservation and one that is settled.
 fn use_up(limiter: &Limiter, clock: &Clock) {
     for turn in 0..12_u64 {
         let key = format!("key{}", turn % 3);
@@ -49,21 +49,21 @@ fn use_up(limiter: &Limiter, clock: &Clock) {
     limiter.key("key1").cost(1).id(&10_u64.to_le_bytes()).settle().unwrap();
 }
 
-/// What the keys are told afterwards, also when reservations of before are settled.
+/// Returns the decisions of further operations, which also settle reservations made before.
 fn afterwards(limiter: &Limiter, clock: &Clock) -> Vec<Decision> {
-    let mut told = Vec::new();
+    let mut decisions = Vec::new();
     for turn in 0..8_u64 {
         let key = format!("key{}", turn % 4);
-        told.push(limiter.key(&key).cost(2).check().unwrap());
-        told.push(limiter.key(&key).cost(1).id(&turn.to_le_bytes()).settle().unwrap());
-        told.push(limiter.key(&key).id(&turn.to_le_bytes()).renew().unwrap());
+        decisions.push(limiter.key(&key).cost(2).check().unwrap());
+        decisions.push(limiter.key(&key).cost(1).id(&turn.to_le_bytes()).settle().unwrap());
+        decisions.push(limiter.key(&key).id(&turn.to_le_bytes()).renew().unwrap());
         clock.advance(Duration::from_millis(900));
     }
-    told
+    decisions
 }
 
 #[test]
-fn a_restart_changes_no_answer() {
+fn a_restart_changes_no_decision() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     for lines in POLICIES {
@@ -73,7 +73,7 @@ fn a_restart_changes_no_answer() {
         let saved = limiter.store().save(&path).unwrap();
         assert_eq!(saved, 3 * lines.len(), "{lines:?}");
 
-        // Time passes meanwhile; for the store that was not stopped, too.
+        // Time passes meanwhile, also for the store that was not restarted.
         let later = Clock::manual();
         clock.advance(Duration::from_secs(3));
         later.set(clock.now());
@@ -86,7 +86,7 @@ fn a_restart_changes_no_answer() {
 }
 
 #[test]
-fn what_has_reset_is_not_restored() {
+fn states_that_have_reset_are_not_restored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     let limiter = Limiter::parse(["gcra 1/s burst 5"]).unwrap().with_store(store(&at(0)));
@@ -97,7 +97,7 @@ fn what_has_reset_is_not_restored() {
 }
 
 #[test]
-fn a_smaller_bound_is_kept() {
+fn a_restored_store_keeps_its_own_bound() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     let limiter = Limiter::parse(["gcra 1/h"]).unwrap().with_store(store(&at(0)));
@@ -112,7 +112,7 @@ fn a_smaller_bound_is_kept() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_refused_and_the_store_starts_empty() {
+fn a_damaged_snapshot_is_rejected_and_the_store_starts_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     let clock = at(0);
@@ -121,7 +121,7 @@ fn a_damaged_snapshot_is_refused_and_the_store_starts_empty() {
     limiter.store().save(&path).unwrap();
     let whole = fs::read(&path).unwrap();
 
-    let refused = |bytes: &[u8], what: &str| {
+    let is_rejected = |bytes: &[u8], what: &str| {
         fs::write(&path, bytes).unwrap();
         let (store, restored) = MemoryStore::builder().clock(at(1)).restore(&path).unwrap();
         let error = restored.unwrap_err();
@@ -131,20 +131,20 @@ fn a_damaged_snapshot_is_refused_and_the_store_starts_empty() {
         let fresh = Limiter::parse(["gcra 1/s burst 1"]).unwrap().with_store(store);
         assert!(fresh.check("a").unwrap().allowed);
     };
-    refused(b"", "an empty file");
-    refused(b"hello, I am a text file\n", "something else");
+    is_rejected(b"", "an empty file");
+    is_rejected(b"hello, I am a text file\n", "a text file");
     for cut in (0..whole.len()).step_by(41) {
-        refused(&whole[..cut], "a file that was cut off");
+        is_rejected(&whole[..cut], "a truncated file");
     }
-    for place in (0..whole.len()).step_by(37) {
+    for index in (0..whole.len()).step_by(37) {
         let mut bytes = whole.clone();
-        bytes[place] ^= 0x10;
-        refused(&bytes, "a flipped bit");
+        bytes[index] ^= 0x10;
+        is_rejected(&bytes, "a flipped bit");
     }
 }
 
 #[test]
-fn a_missing_snapshot_is_told_from_a_damaged_one() {
+fn a_missing_snapshot_is_not_a_damaged_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none");
     let (store, restored) = MemoryStore::builder().restore(&path).unwrap();
@@ -155,14 +155,14 @@ fn a_missing_snapshot_is_told_from_a_damaged_one() {
 }
 
 #[test]
-fn saving_replaces_the_file_as_a_whole_and_for_its_owner_alone() {
+fn saving_replaces_the_file_atomically_and_only_its_owner_can_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
-    fs::write(&path, "what was there before").unwrap();
+    fs::write(&path, "an older file").unwrap();
     let limiter = Limiter::parse(["gcra 1/h"]).unwrap();
     limiter.check("a").unwrap();
     assert_eq!(limiter.store().save(&path).unwrap(), 1);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -173,7 +173,7 @@ fn saving_replaces_the_file_as_a_whole_and_for_its_owner_alone() {
 }
 
 #[test]
-fn two_may_save_at_the_same_time() {
+fn threads_may_save_at_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     let limiter = Limiter::parse(["gcra 1/h"]).unwrap();

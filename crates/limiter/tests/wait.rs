@@ -1,4 +1,4 @@
-//! Waiting for one's turn: who is served when, and who is sent away.
+//! Waiting until a check passes: the order of callers, timeouts, and wake-ups.
 
 #![cfg(feature = "wait")]
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -18,7 +18,7 @@ const SHORT: Duration = Duration::from_millis(5);
 
 type Output = Result<Decision, Error>;
 
-/// One who waits, and whether there is a reason to look at it.
+/// A waiting future, and whether it was woken.
 struct Waiting {
     future: Pin<Box<dyn Future<Output = Output> + Send>>,
     woken: Arc<Woken>,
@@ -38,8 +38,8 @@ impl Waiting {
         Waiting { future: Box::pin(future), woken }
     }
 
-    /// Looks whether it is done, as a runtime would: only if it was woken.
-    fn look(&mut self) -> Option<Output> {
+    /// Polls the future as a runtime would: only if it was woken.
+    fn poll(&mut self) -> Option<Output> {
         if !self.woken.0.swap(false, Ordering::SeqCst) {
             return None;
         }
@@ -50,14 +50,14 @@ impl Waiting {
         }
     }
 
-    fn is_admitted(&mut self) -> bool {
-        self.look().is_some_and(|output| output.unwrap().allowed)
+    fn is_allowed(&mut self) -> bool {
+        self.poll().is_some_and(|output| output.unwrap().allowed)
     }
 
-    /// Waits for it.
+    /// Polls until the future is ready.
     fn output(&mut self) -> Output {
         loop {
-            match self.look() {
+            match self.poll() {
                 Some(output) => return output,
                 None => thread::yield_now(),
             }
@@ -65,27 +65,27 @@ impl Waiting {
     }
 }
 
-/// A limiter of so many leases, all of them taken.
-fn held(count: u64) -> (Limiter, tollgate::Lease) {
+/// Returns a limiter of `count` leases, all of them taken.
+fn exhausted(count: u64) -> (Limiter, tollgate::Lease) {
     let limiter: Limiter = format!("concurrency {count} ttl 1h").parse().unwrap();
     let lease = limiter.key("a").cost(count).lease().unwrap().lease.unwrap();
     (limiter, lease)
 }
 
-/// So many who wait, queued in this order.
+/// Returns `N` waiting futures, queued in this order.
 fn queue<const N: usize>(limiter: &Limiter) -> [Waiting; N] {
     std::array::from_fn(|_| {
         let mut waiting = Waiting::new(limiter.key("a").until_ready(LONG));
-        assert!(waiting.look().is_none());
+        assert!(waiting.poll().is_none());
         waiting
     })
 }
 
 #[test]
-fn who_finds_room_does_not_wait() {
+fn a_caller_that_finds_room_does_not_wait() {
     let limiter: Limiter = "gcra 1/h burst 2".parse().unwrap();
     assert_eq!(limiter.key("a").wait(Duration::ZERO).unwrap().remaining, Some(1));
-    assert!(Waiting::new(limiter.key("a").until_ready(LONG)).is_admitted());
+    assert!(Waiting::new(limiter.key("a").until_ready(LONG)).is_allowed());
     assert_eq!(limiter.key("a").peek().unwrap().remaining, Some(0));
 }
 
@@ -93,20 +93,21 @@ fn who_finds_room_does_not_wait() {
 fn first_come_first_served() {
     let limiter: Limiter = "gcra 1000/s burst 1".parse().unwrap();
     limiter.key("a").cost(2).charge().unwrap();
-    let mut waiting: Vec<_> =
-        (0..20).map(|came| (came, Waiting::new(limiter.key("a").until_ready(LONG)))).collect();
+    let mut waiting: Vec<_> = (0..20)
+        .map(|arrival| (arrival, Waiting::new(limiter.key("a").until_ready(LONG))))
+        .collect();
     let mut served = Vec::new();
-    for (came, waiting) in &mut waiting {
-        // If this takes long enough, the first may be through.
-        if waiting.is_admitted() {
-            served.push(*came);
+    for (arrival, waiting) in &mut waiting {
+        // If this takes long enough, the first may be allowed already.
+        if waiting.is_allowed() {
+            served.push(*arrival);
         }
     }
     while served.len() < 20 {
-        // Backwards, so that nothing but the queue makes them come in order.
-        for (came, waiting) in waiting.iter_mut().rev() {
-            if waiting.is_admitted() {
-                served.push(*came);
+        // Backwards, so that only the queue can put them in order.
+        for (arrival, waiting) in waiting.iter_mut().rev() {
+            if waiting.is_allowed() {
+                served.push(*arrival);
             }
         }
         thread::yield_now();
@@ -116,117 +117,117 @@ fn first_come_first_served() {
 
 #[test]
 fn futures_in_threads_are_served_in_order() {
-    let (limiter, lease) = held(40);
+    let (limiter, lease) = exhausted(40);
     let waiting: [Waiting; 40] = queue(&limiter);
     let (send, left) = mpsc::channel();
     thread::scope(|scope| {
-        for (came, mut waiting) in waiting.into_iter().enumerate() {
+        for (arrival, mut waiting) in waiting.into_iter().enumerate() {
             let send = send.clone();
             scope.spawn(move || {
                 let decision = waiting.output().unwrap();
-                send.send((came as u64, decision.remaining)).unwrap();
+                send.send((arrival as u64, decision.remaining)).unwrap();
             });
         }
         drop(lease);
     });
     drop(send);
-    // The sooner, the more was left.
-    assert!(left.iter().all(|(came, left)| left == Some(39 - came)));
+    // The earlier a caller was served, the more was left.
+    assert!(left.iter().all(|(arrival, left)| left == Some(39 - arrival)));
 }
 
 #[test]
 fn the_next_is_woken_when_the_first_gives_up() {
-    let (limiter, lease) = held(1);
+    let (limiter, lease) = exhausted(1);
     let [first, mut second, mut third] = queue(&limiter);
     drop(first);
-    // Its turn now, but there is nothing yet.
+    // It is first now, but there is no room yet.
     assert!(second.woken.0.load(Ordering::SeqCst));
-    assert!(second.look().is_none());
+    assert!(second.poll().is_none());
     lease.release().unwrap();
-    assert!(third.look().is_none());
-    assert!(second.is_admitted());
+    assert!(third.poll().is_none());
+    assert!(second.is_allowed());
 }
 
 #[test]
-fn who_never_looks_again_loses_nothing_for_the_others() {
-    let (limiter, lease) = held(1);
+fn a_woken_future_that_is_dropped_wakes_the_next() {
+    let (limiter, lease) = exhausted(1);
     let [first, mut second] = queue(&limiter);
-    // The first is woken, but dropped before it looks.
+    // The first is woken, but dropped before it is polled.
     drop(lease);
     assert!(first.woken.0.load(Ordering::SeqCst));
     drop(first);
-    assert!(second.is_admitted());
+    assert!(second.is_allowed());
 }
 
 #[test]
-fn one_in_the_middle_gives_up() {
-    let (limiter, lease) = held(2);
+fn a_caller_in_the_middle_may_give_up() {
+    let (limiter, lease) = exhausted(2);
     let [mut first, second, mut third] = queue(&limiter);
     drop(second);
     assert!(!third.woken.0.load(Ordering::SeqCst));
     drop(lease);
-    assert!(third.look().is_none());
-    assert!(first.is_admitted());
-    assert!(third.is_admitted());
+    assert!(third.poll().is_none());
+    assert!(first.is_allowed());
+    assert!(third.is_allowed());
 }
 
 #[test]
-fn who_would_wait_too_long_is_told_at_once() {
+fn a_caller_that_would_wait_too_long_is_denied_at_once() {
     let limiter: Limiter = "request-window 1/day".parse().unwrap();
     assert!(limiter.check("a").unwrap().allowed);
-    let denied = Waiting::new(limiter.key("a").until_ready(LONG)).look().unwrap().unwrap();
+    let denied = Waiting::new(limiter.key("a").until_ready(LONG)).poll().unwrap().unwrap();
     assert!(!denied.allowed);
     assert!(denied.retry_after > Some(tollgate::Span::from_micros(3_600_000_000)));
     assert_eq!(limiter.key("a").peek().unwrap().remaining, Some(0));
-    // Also if it could only queue.
+    // Also if another caller is in the queue.
     let week = Duration::from_secs(7 * 86_400);
     let mut patient = Waiting::new(limiter.key("a").until_ready(week));
-    assert!(patient.look().is_none());
-    assert!(!Waiting::new(limiter.key("a").until_ready(LONG)).look().unwrap().unwrap().allowed);
+    assert!(patient.poll().is_none());
+    assert!(!Waiting::new(limiter.key("a").until_ready(LONG)).poll().unwrap().unwrap().allowed);
 }
 
 #[test]
-fn what_never_fits_is_told_at_once() {
+fn a_cost_that_never_fits_is_denied_at_once() {
     for line in ["gcra 1/s burst 2", "concurrency 2 ttl 1s"] {
         let limiter: Limiter = line.parse().unwrap();
         let request = limiter.key("a").cost(3);
-        let denied = Waiting::new(request.until_ready(Duration::MAX)).look().unwrap().unwrap();
+        let denied = Waiting::new(request.until_ready(Duration::MAX)).poll().unwrap().unwrap();
         assert_eq!((denied.allowed, denied.retry_after), (false, None), "{line}");
         assert_eq!(request.wait(Duration::MAX).unwrap().retry_after, None, "{line}");
     }
 }
 
 #[test]
-fn errors_are_passed_on() {
+fn errors_are_returned() {
     let limiter = Limiter::parse(["gcra 1/s burst 1 per ip"]).unwrap();
     assert!(limiter.key("a").wait(LONG).unwrap_err().is_bad_key());
     let empty = limiter.keys(&[("ip", "")]).until_ready(LONG);
-    assert!(Waiting::new(empty).look().unwrap().unwrap_err().is_bad_key());
+    assert!(Waiting::new(empty).poll().unwrap().unwrap_err().is_bad_key());
 }
 
 #[test]
-fn time_is_up_for_the_first() {
-    let (limiter, _lease) = held(1);
+fn the_first_caller_times_out() {
+    let (limiter, _lease) = exhausted(1);
     let denied = limiter.key("a").wait(SHORT).unwrap();
     assert!(!denied.allowed);
     assert_eq!(denied.remaining, Some(0));
 }
 
 #[test]
-fn time_is_up_in_the_queue() {
-    let (limiter, lease) = held(1);
+fn a_queued_caller_times_out() {
+    let (limiter, lease) = exhausted(1);
     let [mut first] = queue(&limiter);
     assert!(!limiter.key("a").wait(SHORT).unwrap().allowed);
     assert!(!Waiting::new(limiter.key("a").until_ready(SHORT)).output().unwrap().allowed);
-    // There is room, but it is the turn of one who has not looked yet.
+    // There is room, but the first caller has not been polled yet.
     drop(lease);
     let denied = limiter.key("a").wait(SHORT).unwrap();
     assert_eq!((denied.allowed, denied.remaining), (false, Some(1)));
-    assert!(first.is_admitted());
+    assert!(first.is_allowed());
 }
 
 #[test]
-fn what_is_given_back_is_noticed() {
+fn operations_that_give_back_wake_the_waiter() {
     let limiter: Limiter = "gcra 1/h burst 4".parse().unwrap();
     let day = Duration::from_secs(86_400);
     let gives: [fn(&Limiter) -> Output; 3] = [
@@ -238,42 +239,42 @@ fn what_is_given_back_is_noticed() {
         limiter.key("a").reset().unwrap();
         assert!(limiter.key("a").id("x").cost(4).reserve().unwrap().allowed);
         let mut waiting = Waiting::new(limiter.key("a").until_ready(day));
-        assert!(waiting.look().is_none());
+        assert!(waiting.poll().is_none());
         give(&limiter).unwrap();
-        assert!(waiting.is_admitted());
+        assert!(waiting.is_allowed());
     }
 }
 
 #[test]
-fn a_lease_is_noticed_also_by_those_who_share_only_that_subject() {
+fn a_release_wakes_waiters_that_share_only_one_subject() {
     let lines = ["concurrency 1 ttl 1h per all", "gcra 100/s burst 100 per user"];
     let limiter = Limiter::parse(lines).unwrap();
     let lease = limiter.keys(&[("user", "1")]).lease().unwrap().lease;
     let mut other = Waiting::new(limiter.keys(&[("user", "2")]).until_ready(LONG));
-    assert!(other.look().is_none());
+    assert!(other.poll().is_none());
     drop(lease);
-    assert!(other.is_admitted());
+    assert!(other.is_allowed());
 }
 
 #[test]
-fn a_clock_that_is_set_by_hand_is_asked_again() {
+fn a_manual_clock_is_read_again() {
     let clock = Clock::manual();
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
     let limiter = Limiter::parse(["gcra 1000/s burst 1"]).unwrap().with_store(store);
     assert!(limiter.check("a").unwrap().allowed);
     assert!(!limiter.key("a").wait(SHORT).unwrap().allowed);
     let mut waiting = Waiting::new(limiter.key("a").until_ready(LONG));
-    assert!(waiting.look().is_none());
+    assert!(waiting.poll().is_none());
     clock.advance(Duration::from_millis(1));
     assert!(waiting.output().unwrap().allowed);
 }
 
-/// Threads that wait, hold and give up: none waits forever, and never are more in than allowed.
+/// Threads that wait, hold and give up: none waits forever, and no more hold a lease than allowed.
 #[test]
 fn many_threads_come_and_go() {
     let limiter: Limiter = "concurrency 3 ttl 1h".parse().unwrap();
     let inside = AtomicUsize::new(0);
-    let visit = |id: &str| {
+    let hold = |id: &str| {
         let request = limiter.key("a").id(id);
         assert!(request.wait(LONG).unwrap().allowed);
         let lease = request.lease().unwrap().lease;
@@ -281,9 +282,9 @@ fn many_threads_come_and_go() {
         thread::yield_now();
         inside.fetch_sub(1, Ordering::SeqCst);
     };
-    // Looks once and leaves.
-    let look_in = |id: &str| {
-        if Waiting::new(limiter.key("a").id(id).until_ready(LONG)).is_admitted() {
+    // Polls once and leaves.
+    let poll_once = |id: &str| {
+        if Waiting::new(limiter.key("a").id(id).until_ready(LONG)).is_allowed() {
             limiter.key("a").id(id).release().unwrap();
         }
     };
@@ -292,7 +293,7 @@ fn many_threads_come_and_go() {
             scope.spawn(move || {
                 for turn in 0..200 {
                     let id = format!("{thread}.{turn}");
-                    if (thread + turn) % 5 == 0 { look_in(&id) } else { visit(&id) }
+                    if (thread + turn) % 5 == 0 { poll_once(&id) } else { hold(&id) }
                 }
             });
         }

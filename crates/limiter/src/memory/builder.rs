@@ -1,4 +1,4 @@
-//! Describing a store before it is made.
+//! The builder of a store.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -7,41 +7,40 @@ use std::sync::Arc;
 
 use tollgate_core::{Span, Time};
 
-use super::hash::Secret;
-use super::ids::Ids;
-use super::key_budget::{KeyBudget, WhenFull};
-use super::lock::Lock;
-use super::record::Layout;
-use super::shard::Shard;
+use super::ids::RememberedIds;
 use super::snapshot::{self, SnapshotError};
-use super::terms::TermsList;
-use super::thread_cache::StoreNumber;
-use super::{MemoryStore, ShardSlot};
+use super::store::{AlignedShard, MemoryStore, StoreNumber, WhenFull};
+use super::table::hash::Secret;
+use super::table::key_budget::KeyBudget;
+use super::table::layout::Layout;
+use super::table::lock::Lock;
+use super::table::shard::Shard;
+use super::table::terms::TermsList;
 use crate::clock::Clock;
 
-/// How many keys a store holds if nothing is said.
+/// Default of [`MemoryStoreBuilder::max_keys`].
 const DEFAULT_MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();
-/// How long a state is kept past its reset if nothing is said.
+/// Default of [`MemoryStoreBuilder::slack`].
 const DEFAULT_SLACK: Span = Span::from_micros(1_000_000);
-/// How many keys share a shard when the store is full, until there are [`MAX_SHARDS`].
+/// Number of keys per shard when the store is full, until there are [`MAX_SHARDS`].
 const KEYS_PER_SHARD: usize = 1024;
-/// A power of two. As many as this keep the chance that two of ten million keys meet below one in a
-/// billion: the fingerprint has 64 bits, and the shard tells another 12.
+/// Maximum number of shards. A power of two, large enough that the chance of a collision among ten
+/// million keys is below one in a billion: the fingerprint has 64 bits, and the shard another 12.
 const MAX_SHARDS: usize = 4096;
 
-/// A bound of zero keys, under which nothing could be counted.
+/// The error of a store with `max_keys` 0, which could count nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildError;
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("max_keys is 0, so that no key could be counted; expected 1 or more")
+        f.write_str("max_keys is 0; expected 1 or more")
     }
 }
 
 impl std::error::Error for BuildError {}
 
-/// Describes a [`MemoryStore`].
+/// Builds a [`MemoryStore`].
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct MemoryStoreBuilder {
@@ -63,60 +62,62 @@ impl Default for MemoryStoreBuilder {
 }
 
 impl MemoryStoreBuilder {
-    /// The most states that are kept at once, one for each limit of each key: ten million if not
-    /// said. A key of a gcra limit takes 20 to 45 bytes.
-    pub fn max_keys(mut self, most: usize) -> MemoryStoreBuilder {
-        self.max_keys = most;
+    /// Sets the maximum number of states in memory, one for each limit of each key. A key of a gcra
+    /// limit takes 20 to 45 bytes. Default: 10,000,000.
+    pub fn max_keys(mut self, max_keys: usize) -> MemoryStoreBuilder {
+        self.max_keys = max_keys;
         self
     }
 
-    /// What new keys are answered when so many keys are in use and none of them has reset:
-    /// [`WhenFull::Deny`] if not said.
-    pub fn when_full(mut self, answer: WhenFull) -> MemoryStoreBuilder {
-        self.when_full = answer;
+    /// Sets what happens to new keys when the store is full and none of its states has reset.
+    /// Default: [`WhenFull::Deny`].
+    pub fn when_full(mut self, when_full: WhenFull) -> MemoryStoreBuilder {
+        self.when_full = when_full;
         self
     }
 
-    /// Where the time comes from: [`Clock::system`] if not said.
+    /// Sets the clock. Default: [`Clock::system`].
     pub fn clock(mut self, clock: Clock) -> MemoryStoreBuilder {
         self.clock = Some(clock);
         self
     }
 
-    /// How long a state is kept past its reset, and an id past its minute, if there is room: a second
-    /// if not said. Whoever comes back within it is found faster, and a clock that steps back by less
-    /// mints no credit.
+    /// Sets how long a state is kept past its reset, and an id past its minute, if there is room. A
+    /// key that comes back within this time is found faster, and a clock that steps back by less
+    /// gives no credit. Default: 1 second.
     pub fn slack(mut self, slack: Span) -> MemoryStoreBuilder {
         self.slack = slack;
         self
     }
 
-    /// Makes the store.
+    /// Creates the store.
     ///
     /// # Errors
-    /// If it could hold no key at all.
+    /// Fails if `max_keys` is 0.
     pub fn build(self) -> Result<Arc<MemoryStore>, BuildError> {
-        let most = self.most()?;
-        Ok(Arc::new(self.build_with(most, Secret::random(), MAX_SHARDS)))
+        let max_keys = self.checked_max_keys()?;
+        Ok(Arc::new(self.build_with(max_keys, Secret::random(), MAX_SHARDS)))
     }
 
-    /// Makes the store and fills it from a [snapshot](MemoryStore::save), so that a restart hands
-    /// nobody a fresh burst. Also answers how many states were restored, as far as there was room and
-    /// they had not reset, or why there are none: then the store starts empty.
+    /// Creates the store and fills it from a [snapshot](MemoryStore::save), so that a restart gives
+    /// no client a fresh burst. Returns the store, and the number of restored states: those that have
+    /// not reset, as far as there is room. If the snapshot cannot be read, the store starts empty and
+    /// the error is returned with it.
     ///
-    /// The store has no more shards than the one that was saved, since only that much is known of
-    /// where its keys belong. If you raise `max_keys` a lot, start once without a snapshot.
+    /// The store has no more shards than the one that was saved, since the snapshot does not hold
+    /// enough of the hashes to spread keys over more. If you raise `max_keys` a lot, start once
+    /// without a snapshot.
     ///
     /// # Errors
-    /// If it could hold no key at all.
+    /// Fails if `max_keys` is 0.
     pub fn restore(
         self,
         path: impl AsRef<Path>,
     ) -> Result<(Arc<MemoryStore>, Result<usize, SnapshotError>), BuildError> {
         match snapshot::read(path.as_ref()) {
             Ok(snapshot) => {
-                let most = self.most()?;
-                let store = self.build_with(most, snapshot.secret(), snapshot.shards());
+                let max_keys = self.checked_max_keys()?;
+                let store = self.build_with(max_keys, snapshot.secret(), snapshot.shards());
                 let restored = store.fill_from(snapshot);
                 Ok((Arc::new(store), Ok(restored)))
             }
@@ -124,15 +125,14 @@ impl MemoryStoreBuilder {
         }
     }
 
-    fn most(&self) -> Result<NonZeroUsize, BuildError> {
+    fn checked_max_keys(&self) -> Result<NonZeroUsize, BuildError> {
         NonZeroUsize::new(self.max_keys).ok_or(BuildError)
     }
 
-    /// With no more shards than that.
-    fn build_with(self, most: NonZeroUsize, secret: Secret, most_shards: usize) -> MemoryStore {
-        let most = most.get();
-        let most_shards = most_shards.min(MAX_SHARDS);
-        let shards = most.div_ceil(KEYS_PER_SHARD).min(most_shards).next_power_of_two();
+    fn build_with(self, max_keys: NonZeroUsize, secret: Secret, max_shards: usize) -> MemoryStore {
+        let max_keys = max_keys.get();
+        let max_shards = max_shards.min(MAX_SHARDS);
+        let shards = max_keys.div_ceil(KEYS_PER_SHARD).min(max_shards).next_power_of_two();
         let clock = self.clock.unwrap_or_default();
         let layout =
             Layout { terms: TermsList::new(), origin: origin(clock.now()), slack: self.slack };
@@ -140,9 +140,9 @@ impl MemoryStoreBuilder {
             number: StoreNumber::next(),
             secret,
             layout,
-            shards: (0..shards).map(|_| ShardSlot(Lock::new(Shard::default()))).collect(),
-            budget: KeyBudget::new(most),
-            ids: Ids::new(most),
+            shards: (0..shards).map(|_| AlignedShard(Lock::new(Shard::default()))).collect(),
+            budget: KeyBudget::new(max_keys),
+            ids: RememberedIds::new(max_keys),
             when_full: self.when_full,
             clock,
             #[cfg(feature = "wait")]
@@ -151,14 +151,22 @@ impl MemoryStoreBuilder {
     }
 }
 
+impl MemoryStore {
+    /// Creates a builder with the default settings.
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder::default()
+    }
+}
+
 impl Default for MemoryStore {
-    /// A store of ten million keys on the system's clock.
+    /// Creates a store for ten million keys on the system clock.
     fn default() -> MemoryStore {
         MemoryStoreBuilder::default().build_with(DEFAULT_MAX_KEYS, Secret::random(), MAX_SHARDS)
     }
 }
 
-/// States of one word count from a day before the start, for whoever passes times of their own.
+/// Returns the time that states of one word count from: a day before the start, for callers that
+/// pass their own times.
 fn origin(now: Time) -> Time {
     const DAY: u64 = 86_400_000_000;
     Time::from_micros(now.as_micros().saturating_sub(DAY)).unwrap_or(Time::EPOCH)

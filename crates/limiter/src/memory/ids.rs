@@ -1,109 +1,118 @@
-//! Answers that were given under ids, in parts, so that callers seldom wait for each other.
+//! Decisions that were given under ids, in segments with a lock each, so that callers seldom wait
+//! for each other.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tollgate_core::{Decision, IdempotencyCache, Op, Outcome, Scope, Time};
 
-use super::hash::{Hash, place_in};
+use super::table::hash::{Hash, index_in};
 
-/// In how many parts they are kept: a power of two.
-const PARTS: usize = 64;
-/// As few answers as this are not worth sweeping.
-const FEW: usize = 256;
-/// When there are too many, all parts are swept, at most this often, in microseconds.
-const PAUSE: u64 = 1_000_000;
+/// Number of segments. A power of two.
+const SEGMENTS: usize = 64;
+/// Number of decisions below which a sweep is not worthwhile.
+const MIN_TO_SWEEP: usize = 256;
+/// Minimum time between two sweeps of all segments when there are too many decisions, in
+/// microseconds.
+const SWEEP_INTERVAL: u64 = 1_000_000;
 
-pub(super) struct Ids {
-    parts: Box<[Mutex<Part>]>,
+/// The decisions that a store remembers by their ids.
+pub(super) struct RememberedIds {
+    segments: Box<[Mutex<Segment>]>,
     count: AtomicUsize,
-    /// How many answers there may be in all parts.
-    most: usize,
-    /// When all parts were swept last, in microseconds.
-    swept: AtomicU64,
+    /// Maximum number of decisions in all segments.
+    max_count: usize,
+    /// Time of the last sweep of all segments, in microseconds.
+    swept_at: AtomicU64,
 }
 
 #[derive(Default)]
-struct Part {
-    remembered: IdempotencyCache,
-    /// At how many answers to sweep next.
+struct Segment {
+    cache: IdempotencyCache,
+    /// Number of decisions at which the next sweep is made.
     sweep_at: usize,
 }
 
-/// The part with the ids of one key, for the time of one operation.
-pub(super) struct Known<'a> {
-    ids: &'a Ids,
-    part: MutexGuard<'a, Part>,
+/// The locked segment with the ids of one key.
+pub(super) struct LockedIds<'a> {
+    ids: &'a RememberedIds,
+    segment: MutexGuard<'a, Segment>,
 }
 
-impl Ids {
-    /// As many answers as there may be keys.
-    pub(super) fn new(most: usize) -> Ids {
-        let parts = (0..PARTS).map(|_| Mutex::default()).collect();
-        Ids { parts, count: AtomicUsize::new(0), most: most.max(FEW), swept: AtomicU64::new(0) }
+impl RememberedIds {
+    /// Creates a cache for as many decisions as there may be keys.
+    pub(super) fn new(max_keys: usize) -> RememberedIds {
+        RememberedIds {
+            segments: (0..SEGMENTS).map(|_| Mutex::default()).collect(),
+            count: AtomicUsize::new(0),
+            max_count: max_keys.max(MIN_TO_SWEEP),
+            swept_at: AtomicU64::new(0),
+        }
     }
 
-    /// The ids of operations whose first subject this is.
-    pub(super) fn of(&self, first: Option<Hash>, now: Time) -> Known<'_> {
+    /// Locks the ids of operations with this first subject.
+    pub(super) fn lock(&self, first: Option<Hash>, now: Time) -> LockedIds<'_> {
         if self.is_full() {
             self.sweep_all(now);
         }
-        let place = first.map_or(0, |hash| place_in(PARTS, hash.fingerprint));
-        // It is never left half changed, so a panic elsewhere is no reason to stop.
-        let part = self.part(place).lock().unwrap_or_else(PoisonError::into_inner);
-        Known { ids: self, part }
+        let index = first.map_or(0, |hash| index_in(SEGMENTS, hash.fingerprint));
+        // A segment is never left half changed, so a panic elsewhere is no reason to stop.
+        let segment = self.segment(index).lock().unwrap_or_else(PoisonError::into_inner);
+        LockedIds { ids: self, segment }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "a place is below the number of parts")]
-    fn part(&self, place: usize) -> &Mutex<Part> {
-        &self.parts[place % PARTS]
+    #[expect(clippy::indexing_slicing, reason = "the index is below the number of segments")]
+    fn segment(&self, index: usize) -> &Mutex<Segment> {
+        &self.segments[index % SEGMENTS]
     }
 
     fn is_full(&self) -> bool {
-        self.count.load(Ordering::Relaxed) >= self.most
+        self.count.load(Ordering::Relaxed) >= self.max_count
     }
 
-    /// Drops everything that has ended, without slack. Nobody holds a part who comes here.
+    /// Drops all decisions that have expired, without slack. The caller must not hold a segment.
     #[cold]
     fn sweep_all(&self, now: Time) {
-        let last = self.swept.swap(now.as_micros(), Ordering::Relaxed);
-        if now.as_micros().abs_diff(last) < PAUSE {
-            self.swept.store(last, Ordering::Relaxed);
+        let last = self.swept_at.swap(now.as_micros(), Ordering::Relaxed);
+        if now.as_micros().abs_diff(last) < SWEEP_INTERVAL {
+            self.swept_at.store(last, Ordering::Relaxed);
             return;
         }
-        for part in &self.parts {
-            let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
-            self.change(&mut part, |part| part.remembered.sweep(now));
+        for segment in &self.segments {
+            let mut segment = segment.lock().unwrap_or_else(PoisonError::into_inner);
+            self.change(&mut segment, |segment| segment.cache.sweep(now));
         }
     }
 
-    /// Changes a part, and the count with it.
-    fn change(&self, part: &mut Part, change: impl FnOnce(&mut Part)) {
-        let before = part.remembered.len();
-        change(part);
-        let after = part.remembered.len();
+    /// Changes a segment, and updates the count.
+    fn change(&self, segment: &mut Segment, change: impl FnOnce(&mut Segment)) {
+        let before = segment.cache.len();
+        change(segment);
+        let after = segment.cache.len();
         self.count.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
         self.count.fetch_sub(before.saturating_sub(after), Ordering::Relaxed);
     }
 }
 
-impl Known<'_> {
-    pub(super) fn given(&self, scope: &Scope, op: &Op<'_>, now: Time) -> Option<Decision> {
-        self.part.remembered.given(scope, op, now)
+impl LockedIds<'_> {
+    /// Returns the decision that this operation was given before under its id.
+    pub(super) fn find(&self, scope: &Scope, op: &Op<'_>, now: Time) -> Option<Decision> {
+        self.segment.cache.given(scope, op, now)
     }
 
-    /// Whether another answer can be remembered.
+    /// Returns whether another decision can be remembered.
     pub(super) fn has_room(&self) -> bool {
         !self.ids.is_full()
     }
 
-    /// Remembers or forgets. What ended before the horizon may be dropped on the way.
-    pub(super) fn note(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome, horizon: Time) {
-        self.ids.change(&mut self.part, |part| {
-            part.remembered.note(scope, op, outcome);
-            if part.remembered.len() >= part.sweep_at.max(FEW) {
-                part.remembered.sweep(horizon);
-                part.sweep_at = part.remembered.len().saturating_mul(2);
+    /// Remembers the outcome, or forgets the id. Decisions that expired before the horizon may be
+    /// dropped meanwhile.
+    pub(super) fn record(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome, horizon: Time) {
+        self.ids.change(&mut self.segment, |segment| {
+            segment.cache.note(scope, op, outcome);
+            if segment.cache.len() >= segment.sweep_at.max(MIN_TO_SWEEP) {
+                segment.cache.sweep(horizon);
+                segment.sweep_at = segment.cache.len().saturating_mul(2);
             }
         });
     }

@@ -1,8 +1,8 @@
-//! States in a file, so that a restart does not hand everyone a fresh burst.
+//! Snapshots: the states in a file, so that a restart gives no client a fresh burst.
 //!
-//! Keys are not kept, only their hashes, so the secret they were made with goes into the file: it is
-//! readable by its owner alone. The file is written beside its place and then moved there, so that
-//! there is always a whole one. Remembered ids are not part of it: they last a minute.
+//! Only hashes of keys are kept, so the secret they were made with goes into the file, which only its
+//! owner can read. The file is written under a temporary name and then renamed, so that there is
+//! always a complete one. Remembered ids are not saved: they last a minute.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -12,53 +12,54 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::State;
 
-use super::MemoryStore;
-use super::hash::{Hash, Secret};
+use super::store::MemoryStore;
+use super::table::hash::{Hash, Secret};
 
-/// What a snapshot begins with; the last byte is the version of the format.
+/// The first bytes of a snapshot. The last of them is the version of the format.
 const MAGIC: &[u8; 8] = b"tollgat\x01";
-/// The bytes of the checksum at the end.
-const CHECKSUM: usize = 4;
+/// Number of bytes of the checksum at the end.
+const CHECKSUM_BYTES: usize = 4;
 
-/// Why a snapshot could not be read or written.
+/// The error of a snapshot that could not be read or written.
 #[derive(Debug)]
 pub struct SnapshotError {
     path: PathBuf,
-    why: Why,
+    kind: ErrorKind,
 }
 
 #[derive(Debug)]
-enum Why {
+enum ErrorKind {
+    /// What was done, and how it failed.
     Io(&'static str, io::Error),
-    Foreign,
+    UnknownFormat,
     Damaged(&'static str),
 }
 
 impl SnapshotError {
-    /// Whether there is no file there, as before the first snapshot.
+    /// Returns whether the file does not exist, as before the first snapshot.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        matches!(&self.why, Why::Io(_, error) if error.kind() == io::ErrorKind::NotFound)
+        matches!(&self.kind, ErrorKind::Io(_, error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether the file is there but is no whole snapshot.
+    /// Returns whether the file exists but is not a complete snapshot.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
-        matches!(self.why, Why::Foreign | Why::Damaged(_))
+        matches!(self.kind, ErrorKind::UnknownFormat | ErrorKind::Damaged(_))
     }
 }
 
 impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
-        match &self.why {
-            Why::Io(doing, _) => write!(f, "cannot {doing} the snapshot {path}"),
-            Why::Foreign => write!(
+        match &self.kind {
+            ErrorKind::Io(doing, _) => write!(f, "cannot {doing} snapshot {path}"),
+            ErrorKind::UnknownFormat => write!(
                 f,
-                "{path} is not a snapshot of this version of Tollgate; move it away to start empty"
+                "{path} is not a snapshot of this version of Tollgate; remove it to start empty"
             ),
-            Why::Damaged(what) => {
-                write!(f, "the snapshot {path} is damaged ({what}); move it away to start empty")
+            ErrorKind::Damaged(what) => {
+                write!(f, "snapshot {path} is damaged: {what}; remove it to start empty")
             }
         }
     }
@@ -66,17 +67,18 @@ impl fmt::Display for SnapshotError {
 
 impl std::error::Error for SnapshotError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.why {
-            Why::Io(_, error) => Some(error),
-            Why::Foreign | Why::Damaged(_) => None,
+        match &self.kind {
+            ErrorKind::Io(_, error) => Some(error),
+            ErrorKind::UnknownFormat | ErrorKind::Damaged(_) => None,
         }
     }
 }
 
-/// A file that was found whole.
+/// The content of a complete snapshot.
 pub(super) struct Snapshot {
     secret: Secret,
-    /// How many shards the store had: which one a key is in cannot be told for more.
+    /// Number of shards of the saved store. The states cannot be spread over more: only the index of
+    /// their shard is saved.
     shards: usize,
     states: Vec<(Hash, State)>,
 }
@@ -92,76 +94,80 @@ impl Snapshot {
 }
 
 impl MemoryStore {
-    /// Writes all states to a file, from which [`restore`](super::MemoryStoreBuilder::restore) makes them
-    /// again. Answers how many. Other calls go on meanwhile.
+    /// Writes all states to a file, which [`restore`](crate::MemoryStoreBuilder::restore) reads.
+    /// Returns the number of states. Other calls are not blocked meanwhile.
     ///
-    /// Only the owner can read the file: it holds the secret that keeps strangers from choosing keys
-    /// that meet.
+    /// Only the owner can read the file: it holds the secret that keeps attackers from choosing keys
+    /// that collide.
     ///
     /// # Errors
-    /// If the file cannot be written. One that was there before is then as it was.
+    /// Fails if the file cannot be written. An existing file is then left unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<usize, SnapshotError> {
         let path = path.as_ref();
-        let failed =
-            |doing| move |error| SnapshotError { path: path.into(), why: Why::Io(doing, error) };
-        let beside = beside(path);
-        let written = self.write_file(&beside).map_err(failed("write"));
-        let moved = written.and_then(|count| {
-            fs::rename(&beside, path).map_err(failed("put in place"))?;
+        let failed = |doing| {
+            move |error| SnapshotError { path: path.into(), kind: ErrorKind::Io(doing, error) }
+        };
+        let temporary = temporary_path(path);
+        let written = self.write_file(&temporary).map_err(failed("write"));
+        let renamed = written.and_then(|count| {
+            fs::rename(&temporary, path).map_err(failed("rename"))?;
             Ok(count)
         });
-        if moved.is_err() {
-            // What is left of it is of no use, and nothing more can be done about it.
-            let _ = fs::remove_file(&beside);
+        if renamed.is_err() {
+            // The partial file is useless. If it cannot be removed, nothing more can be done.
+            let _ = fs::remove_file(&temporary);
         }
-        moved
+        renamed
     }
 
     fn write_file(&self, path: &Path) -> io::Result<usize> {
-        let mut out = Summed { out: BufWriter::new(private(path)?), sum: crc32fast::Hasher::new() };
-        out.put(MAGIC)?;
+        let mut out = ChecksumWriter {
+            out: BufWriter::new(create_private(path)?),
+            sum: crc32fast::Hasher::new(),
+        };
+        out.write(MAGIC)?;
         let [a, b] = self.secret.0;
         [a, b, self.shards.len() as u64]
             .iter()
-            .try_for_each(|word| out.put(&word.to_le_bytes()))?;
+            .try_for_each(|word| out.write(&word.to_le_bytes()))?;
         let count = self.write_states(&mut out)?;
         let sum = out.sum.clone().finalize();
-        out.put(&sum.to_le_bytes())?;
+        out.write(&sum.to_le_bytes())?;
         out.out.into_inner()?.sync_all()?;
         Ok(count)
     }
 
-    /// One shard after the other; none is locked while the disk is waited for.
-    fn write_states(&self, out: &mut Summed) -> io::Result<usize> {
+    /// Writes one shard after the other. No shard is locked during a write to the disk.
+    fn write_states(&self, out: &mut ChecksumWriter) -> io::Result<usize> {
         let now = self.clock.now();
         let (mut bytes, mut count) = (Vec::new(), 0_usize);
-        for (place, line) in self.shards.iter().enumerate() {
+        for (index, shard) in self.shards.iter().enumerate() {
             bytes.clear();
-            for (fingerprint, state) in line.0.lock().states(&self.layout) {
+            for (fingerprint, state) in shard.0.lock().states(&self.layout) {
                 if now < state.expires() {
-                    bytes.extend_from_slice(&(place as u64).to_le_bytes());
+                    bytes.extend_from_slice(&(index as u64).to_le_bytes());
                     bytes.extend_from_slice(&fingerprint.to_le_bytes());
                     state.write_to(&mut bytes);
                     count = count.saturating_add(1);
                 }
             }
-            out.put(&bytes)?;
+            out.write(&bytes)?;
         }
         Ok(count)
     }
 
-    /// Takes over what is in a snapshot, as far as there is room. Answers how many states.
+    /// Inserts the states of a snapshot, as far as there is room. Returns how many.
     pub(super) fn fill_from(&self, snapshot: Snapshot) -> usize {
         let now = self.clock.now();
         let mut count = 0_usize;
         for (hash, state) in snapshot.states {
-            let room = now < state.expires() && self.budget.add(1);
-            if let Some(shard) = self.shard(self.place(hash)).filter(|_| room) {
+            let room = now < state.expires() && self.budget.try_add(1);
+            if let Some(shard) = self.shard(self.shard_index(hash)).filter(|_| room) {
                 let mut shard = shard.lock();
-                let twice = usize::from(shard.lend(&self.layout, hash.fingerprint).is_some());
+                let present = usize::from(shard.take(&self.layout, hash.fingerprint).is_some());
                 let dropped = shard.put(&self.layout, hash.fingerprint, state, now);
-                self.budget.remove(dropped.saturating_add(twice));
-                count = count.saturating_add(1).saturating_sub(twice);
+                self.budget.remove(dropped.saturating_add(present));
+                count = count.saturating_add(1).saturating_sub(present);
             }
         }
         count
@@ -169,29 +175,29 @@ impl MemoryStore {
 }
 
 pub(super) fn read(path: &Path) -> Result<Snapshot, SnapshotError> {
-    let failed = |why| SnapshotError { path: path.into(), why };
-    let bytes = fs::read(path).map_err(|error| failed(Why::Io("read", error)))?;
+    let failed = |kind| SnapshotError { path: path.into(), kind };
+    let bytes = fs::read(path).map_err(|error| failed(ErrorKind::Io("read", error)))?;
     parse(&bytes).map_err(failed)
 }
 
-fn parse(bytes: &[u8]) -> Result<Snapshot, Why> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or(Why::Foreign)?;
-    let whole = bytes.len().checked_sub(CHECKSUM).ok_or(Why::Damaged("it is cut off"))?;
-    let (summed, sum) = bytes.split_at(whole);
+fn parse(bytes: &[u8]) -> Result<Snapshot, ErrorKind> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or(ErrorKind::UnknownFormat)?;
+    let len = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(ErrorKind::Damaged("truncated"))?;
+    let (summed, sum) = bytes.split_at(len);
     if crc32fast::hash(summed).to_le_bytes() != *sum {
-        return Err(Why::Damaged("its checksum is wrong, as when it was cut off"));
+        return Err(ErrorKind::Damaged("wrong checksum, as of a truncated file"));
     }
-    let content = rest.get(..rest.len().saturating_sub(CHECKSUM)).unwrap_or_default();
-    records(content).ok_or(Why::Damaged("it holds what is no state"))
+    let content = rest.get(..rest.len().saturating_sub(CHECKSUM_BYTES)).unwrap_or_default();
+    parse_content(content).ok_or(ErrorKind::Damaged("invalid state"))
 }
 
-fn records(mut bytes: &[u8]) -> Option<Snapshot> {
-    let secret = Secret([word(&mut bytes)?, word(&mut bytes)?]);
-    let shards = usize::try_from(word(&mut bytes)?).ok().filter(|n| n.is_power_of_two())?;
+fn parse_content(mut bytes: &[u8]) -> Option<Snapshot> {
+    let secret = Secret([read_word(&mut bytes)?, read_word(&mut bytes)?]);
+    let shards = usize::try_from(read_word(&mut bytes)?).ok().filter(|n| n.is_power_of_two())?;
     let mut states = Vec::new();
     while !bytes.is_empty() {
-        let hash = Hash { shard: word(&mut bytes)?, fingerprint: word(&mut bytes)? };
-        // Zero fingerprints a free place.
+        let hash = Hash { shard: read_word(&mut bytes)?, fingerprint: read_word(&mut bytes)? };
+        // Zero marks a free slot.
         if hash.fingerprint == 0 {
             return None;
         }
@@ -200,14 +206,14 @@ fn records(mut bytes: &[u8]) -> Option<Snapshot> {
     Some(Snapshot { secret, shards, states })
 }
 
-fn word(bytes: &mut &[u8]) -> Option<u64> {
+fn read_word(bytes: &mut &[u8]) -> Option<u64> {
     let (first, rest) = bytes.split_first_chunk::<8>()?;
     *bytes = rest;
     Some(u64::from_le_bytes(*first))
 }
 
-/// A name beside the file, of this call alone.
-fn beside(path: &Path) -> PathBuf {
+/// Returns a path in the same folder that only this call uses.
+fn temporary_path(path: &Path) -> PathBuf {
     static CALLS: AtomicU64 = AtomicU64::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
@@ -215,24 +221,24 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A new file that only its owner can read.
-fn private(path: &Path) -> io::Result<File> {
+/// Creates a file that only its owner can read.
+fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // Never one that someone else has put there.
+    // Never opens a file that another user has put there.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
 
-/// A file whose bytes are summed as they are written.
-struct Summed {
+/// A file writer that computes the checksum of what is written.
+struct ChecksumWriter {
     out: BufWriter<File>,
     sum: crc32fast::Hasher,
 }
 
-impl Summed {
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+impl ChecksumWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sum.update(bytes);
         self.out.write_all(bytes)
     }

@@ -1,4 +1,4 @@
-//! Waiting for a future in a thread that has nothing else to do.
+//! Blocking a thread on a future.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,7 +14,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future to its end in this thread, which sleeps whenever there is nothing to do.
+/// Runs a future to completion on this thread, which sleeps while the future is pending.
 pub(super) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -23,7 +23,7 @@ pub(super) fn block_on<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        // Woken since it was polled, the thread does not go to sleep at all.
+        // Returns at once if the future was woken since it was polled.
         thread::park();
     }
 }

@@ -1,4 +1,4 @@
-//! What only shows from inside: that nobody is left in the queues, and threads that come in order.
+//! Tests that look into the queues: that no waiter is left behind, and the order of threads.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ fn poll(waiting: &mut Waiting) -> Poll<Result<Decision, Error>> {
     waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// So many who wait, each polled once.
+/// Returns `count` waiting futures, each polled once.
 fn queue(limiter: &Limiter, count: usize) -> Vec<Waiting> {
     let wait = |_| {
         let mut waiting: Waiting = Box::pin(limiter.key("a").until_ready(LONG));
@@ -32,13 +32,13 @@ fn queue(limiter: &Limiter, count: usize) -> Vec<Waiting> {
 }
 
 #[test]
-fn nobody_is_left_behind() {
+fn no_waiter_is_left_behind() {
     let limiter = limiter();
     let all = limiter.key("a").cost(64).lease().unwrap().lease;
     let mut waiting = queue(&limiter, 6);
     assert_eq!(limiter.queues().len(), 6);
 
-    // One that never had its turn, the first, and one whose time is up at once.
+    // One from the middle, the first, and one whose timeout passes at once.
     drop(waiting.remove(3));
     drop(waiting.remove(0));
     assert!(!limiter.key("a").wait(Duration::ZERO).unwrap().allowed);
@@ -52,37 +52,37 @@ fn nobody_is_left_behind() {
 }
 
 #[test]
-fn dropped_while_others_wait_elsewhere() {
+fn dropping_waiters_leaves_other_queues_alone() {
     let limiter = limiter();
     let _all = ["a", "b"].map(|key| limiter.key(key).cost(64).lease().unwrap());
-    let here = queue(&limiter, 2);
-    let mut there: Waiting = Box::pin(limiter.key("b").until_ready(LONG));
-    assert!(poll(&mut there).is_pending());
-    drop(here);
+    let on_a = queue(&limiter, 2);
+    let mut on_b: Waiting = Box::pin(limiter.key("b").until_ready(LONG));
+    assert!(poll(&mut on_b).is_pending());
+    drop(on_a);
     assert_eq!(limiter.queues().len(), 1);
-    drop(there);
+    drop(on_b);
     assert!(limiter.queues().is_empty());
 }
 
 #[test]
-fn threads_are_served_in_the_order_they_came() {
+fn threads_are_served_in_the_order_of_arrival() {
     let limiter = limiter();
     let all = limiter.key("a").cost(64).lease().unwrap().lease;
     let left = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
-        for came in 0..16 {
+        for arrival in 0..16 {
             let (limiter, left) = (&limiter, &left);
             let thread = scope.spawn(move || {
                 let decision = limiter.key("a").wait(LONG).unwrap();
-                left.lock().unwrap().insert(came, decision.remaining);
+                left.lock().unwrap().insert(arrival, decision.remaining);
             });
-            while limiter.queues().len() <= came && !thread.is_finished() {
+            while limiter.queues().len() <= arrival && !thread.is_finished() {
                 thread::yield_now();
             }
         }
         drop(all);
     });
-    // The sooner, the more was left.
+    // The earlier a thread was served, the more was left.
     let left: Vec<_> = left.into_inner().unwrap().into_values().collect();
     let expected: Vec<_> = (48..64).rev().map(Some).collect();
     assert_eq!(left, expected);
@@ -96,7 +96,7 @@ fn limiters_of_one_store_share_its_queues() {
     let raised = Limiter::parse(["concurrency 65 ttl 1h"]).unwrap();
     let raised = raised.with_store(limiter.store().clone());
     let first = queue(&limiter, 1);
-    // There would be room for it, but it came later.
+    // There is room for it, but it came later.
     let mut second: Waiting = Box::pin(raised.key("a").until_ready(LONG));
     assert!(poll(&mut second).is_pending());
     // Another name is another count.
@@ -108,30 +108,31 @@ fn limiters_of_one_store_share_its_queues() {
     assert!(limiter.queues().is_empty());
 }
 
-/// A task that has another one who waits in its hands, and drops it when it is woken or dropped.
-struct Holder(Mutex<Option<Waiting>>);
+/// A waker that owns a waiting future, and drops it when woken or dropped.
+struct OwningWaker(Mutex<Option<Waiting>>);
 
-impl Wake for Holder {
+impl Wake for OwningWaker {
     fn wake(self: Arc<Self>) {
         drop(self.0.lock().unwrap().take());
     }
 }
 
 #[test]
-fn wakers_may_come_back_into_the_queues() {
+fn wakers_may_call_back_into_the_queues() {
     let limiter = limiter();
     let _all = limiter.key("a").cost(64).lease().unwrap();
-    let place = || limiter.key("a").with_op(Act::Check, |op| limiter.queues().join(op)).unwrap();
-    let (first, second) = (place(), place());
+    let join = || limiter.key("a").with_op(Act::Check, |op| limiter.queues().join(op)).unwrap();
+    let (first, second) = (join(), join());
     let held: [Waiting; 2] = queue(&limiter, 2).try_into().ok().unwrap();
-    let [woken, dropped] = held.map(|held| Waker::from(Arc::new(Holder(Mutex::new(Some(held))))));
+    let [woken, dropped] =
+        held.map(|held| Waker::from(Arc::new(OwningWaker(Mutex::new(Some(held))))));
 
     assert!(second.poll_first(&Context::from_waker(&dropped)).is_pending());
     drop(dropped);
-    // The waker of the last time goes, and one who waits with it.
+    // Replacing the last waker drops it, and the waiter that it owns.
     assert!(second.poll_first(&Context::from_waker(&woken)).is_pending());
     assert_eq!(limiter.queues().len(), 3);
-    // The first goes, and wakes the second.
+    // The first leaves, and wakes the second.
     drop(first);
     assert_eq!(limiter.queues().len(), 1);
 }

@@ -1,0 +1,14 @@
+//! How operations are decided over the table: the fast paths for a check of one limit of one key,
+//! and the general path for everything else.
+
+mod apply;
+mod batch;
+mod decide;
+mod fast_check;
+mod insert;
+pub(super) mod locked_shards;
+mod make_room;
+pub(super) mod single_check;
+mod states;
+mod thread_cache;
+mod when_full;

@@ -1,0 +1,64 @@
+//! The entry points: one operation, or many.
+
+use std::slice;
+
+use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
+
+use super::locked_shards::BATCH_SIZE;
+use super::single_check::SingleCheck;
+use crate::memory::store::MemoryStore;
+
+impl MemoryStore {
+    /// Applies one operation, at the time `at`. `None` means the store's own clock.
+    ///
+    /// # Errors
+    /// Fails if the operation is malformed, if the debt would be too large, or if the store is full
+    /// and the operation cannot be denied.
+    pub fn apply_one(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
+        let now = at.unwrap_or_else(|| self.clock.now());
+        let Some((check, subject)) = SingleCheck::of(op) else {
+            return self.apply_general(op, now);
+        };
+        if let Some(decision) = self.check_one_word(op.policy, subject, &check, now) {
+            return Ok(decision);
+        }
+        self.apply_general(op, now)
+    }
+
+    /// Applies any operation, without the thread cache.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn apply_general(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        if let Some(decision) = self.check_or_insert(op, now) {
+            return Ok(decision);
+        }
+        let mut result = Err(StoreError::unanswered());
+        self.apply_batch(slice::from_ref(op), now, |_, given| result = given);
+        result
+    }
+}
+
+impl Store for MemoryStore {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let now = at.unwrap_or_else(|| self.clock.now());
+        if let ([op], [out]) = (ops, &mut *out) {
+            *out = self.apply_one(op, Some(now));
+            return Apply::Ready;
+        }
+        // Operations without a slot for their result are not applied.
+        let ops = ops.get(..out.len()).unwrap_or(ops);
+        for (ops, out) in ops.chunks(BATCH_SIZE).zip(out.chunks_mut(BATCH_SIZE)) {
+            self.apply_batch(ops, now, |index, given| {
+                if let Some(result) = out.get_mut(index) {
+                    *result = given;
+                }
+            });
+        }
+        Apply::Ready
+    }
+}

@@ -1,0 +1,99 @@
+//! Batches: several operations at once, over any number of limits and subjects.
+//!
+//! All shards of the batch are locked first; then the operations are decided one after the other.
+
+use tollgate_core::{Act, Decision, Item, Key, Name, Op, StoreError, Subject, Time};
+
+use super::locked_shards::{ItemRange, LockedShards};
+use super::single_check::{Record as _, SingleCheck};
+use crate::memory::store::MemoryStore;
+
+impl MemoryStore {
+    /// Applies operations one after the other, and passes each result to `emit` with the index of its
+    /// operation.
+    #[inline]
+    pub(crate) fn apply_batch(
+        &self,
+        ops: &[Op<'_>],
+        now: Time,
+        mut emit: impl FnMut(usize, Result<Decision, StoreError>),
+    ) {
+        let items = || ops.iter().flat_map(|op| op.items.iter().map(move |item| (op, item)));
+        let mut locked = self.lock_all(items().map(|(op, item)| (op.policy, item.subject)));
+        let mut first = 0_usize;
+        for (index, op) in ops.iter().enumerate() {
+            let items = ItemRange { first, count: op.items.len() };
+            first = first.saturating_add(items.count);
+            let known = SingleCheck::of(op)
+                .and_then(|(check, _)| self.check_locked(&check, items.first, &mut locked, now));
+            match known {
+                Some(decision) => emit(index, Ok(decision)),
+                None => emit(index, self.apply_locked(op, items, &mut locked, now)),
+            }
+        }
+    }
+
+    /// Checks keys of one limit one after the other, and passes each result to `emit`.
+    #[inline]
+    pub(crate) fn check_batch(
+        &self,
+        policy: &Name,
+        check: &SingleCheck<'_>,
+        keys: &[Key<'_>],
+        now: Time,
+        mut emit: impl FnMut(Result<Decision, StoreError>),
+    ) {
+        let mut locked = self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))));
+        for (first, key) in keys.iter().enumerate() {
+            match self.check_locked(check, first, &mut locked, now) {
+                Some(decision) => emit(Ok(decision)),
+                None => {
+                    let items = [Item { limit: check.limit, subject: Subject::from(*key) }];
+                    let cost = check.cost;
+                    let op = Op { policy, items: &items, act: Act::Check, cost, id: None };
+                    let items = ItemRange { first, count: 1 };
+                    emit(self.apply_locked(&op, items, &mut locked, now));
+                }
+            }
+        }
+    }
+
+    /// Checks a record of one word, as [`MemoryStore::check_one_word`] does, and inlined as that is.
+    #[inline(always)]
+    fn check_locked(
+        &self,
+        check: &SingleCheck<'_>,
+        item: usize,
+        locked: &mut LockedShards<'_>,
+        now: Time,
+    ) -> Option<Decision> {
+        if !check.limit.may_fit_one_word() {
+            return None;
+        }
+        let (shard, hash) = locked.shard(item)?;
+        shard.one_word(hash.fingerprint_at(0))?.check(check, &self.layout, now)
+    }
+
+    /// Applies any operation whose shards are locked.
+    #[inline(never)]
+    fn apply_locked(
+        &self,
+        op: &Op<'_>,
+        items: ItemRange,
+        locked: &mut LockedShards<'_>,
+        now: Time,
+    ) -> Result<Decision, StoreError> {
+        if let Some((check, _)) = SingleCheck::of(op)
+            && let Some((shard, hash)) = locked.shard(items.first)
+        {
+            let fingerprint = hash.fingerprint_at(0);
+            let record = shard.three_words(fingerprint);
+            let known = record.and_then(|record| record.check(&check, &self.layout, now));
+            let decision = known.or_else(|| self.check_new(shard, fingerprint, &check, now));
+            if let Some(decision) = decision {
+                return Ok(decision);
+            }
+        }
+        self.decide_locked(op, items, locked, now)
+    }
+}

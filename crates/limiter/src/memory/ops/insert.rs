@@ -1,0 +1,56 @@
+//! The first check of a key: no state is taken out of the table, one is only inserted.
+
+use tollgate_core::{Decision, Op, Time};
+
+use super::single_check::{Record as _, SingleCheck};
+use super::thread_cache::cached_hash;
+use crate::memory::store::MemoryStore;
+use crate::memory::table::record::OneWordRecord;
+use crate::memory::table::shard::Shard;
+
+impl MemoryStore {
+    /// Checks one limit of a key that has no state of one word: in its record of three words, or by
+    /// inserting a new state. Returns `None` if this needs the general path.
+    pub(super) fn check_or_insert(&self, op: &Op<'_>, now: Time) -> Option<Decision> {
+        let (check, subject) = SingleCheck::of(op)?;
+        let salt = self.secret.salt(op.policy, subject);
+        let (hash, _) = cached_hash::<OneWordRecord>(self.number, salt, subject.key.as_bytes());
+        let lock = self.shard(self.shard_index(hash))?;
+        let mut shard = lock.lock();
+        let fingerprint = hash.fingerprint_at(0);
+        let record = shard.three_words(fingerprint);
+        let known = record.and_then(|record| record.check(&check, &self.layout, now));
+        let decision = known.or_else(|| self.check_new(&mut shard, fingerprint, &check, now));
+        if decision.is_none() {
+            lock.unlock_unchanged(shard);
+        }
+        decision
+    }
+
+    /// Checks one limit of a new key and inserts its state into the locked shard. Returns `None` if
+    /// the key is known, the store is full, or this needs the general path.
+    pub(super) fn check_new(
+        &self,
+        shard: &mut Shard,
+        fingerprint: u64,
+        check: &SingleCheck<'_>,
+        now: Time,
+    ) -> Option<Decision> {
+        if shard.has(fingerprint) {
+            return None;
+        }
+        let (decision, state) = check.check_new(&self.layout, now)?;
+        if !self.budget.try_add(1) {
+            return None;
+        }
+        self.budget.remove(match state {
+            Some(state) => {
+                let dropped = shard.insert(&self.layout, fingerprint, state, now);
+                dropped.saturating_add(shard.sweep_few(&self.layout, fingerprint, now))
+            }
+            // The check was denied, and leaves no state.
+            None => 1,
+        });
+        Some(decision)
+    }
+}

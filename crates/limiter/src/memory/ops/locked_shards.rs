@@ -1,0 +1,146 @@
+//! The shards of a batch, all locked before anything is decided.
+//!
+//! They are locked in the order of the items if all of them are free, which is nearly always so;
+//! otherwise in the order of their indices, so that no two callers wait for each other. Meanwhile
+//! everything is prefetched: each lock as soon as its key is hashed, and each home in a table as soon
+//! as its shard is locked. So the batch waits for memory once, not once for every key.
+
+use smallvec::SmallVec;
+use tollgate_core::{Name, Subject};
+
+use crate::memory::store::MemoryStore;
+use crate::memory::table::hash::Hash;
+use crate::memory::table::lock::{Guard, Lock};
+use crate::memory::table::prefetch::prefetch;
+use crate::memory::table::shard::Shard;
+
+/// Number of operations that are applied together.
+pub(crate) const BATCH_SIZE: usize = 16;
+
+/// One for each item of a batch.
+type PerItem<T> = SmallVec<[T; BATCH_SIZE]>;
+
+/// The locked shards of all items of a batch, and where each item is.
+#[derive(Default)]
+pub(super) struct LockedShards<'a> {
+    items: PerItem<LocatedItem>,
+    guards: PerItem<Guard<'a, Shard>>,
+}
+
+/// Where an item is.
+struct LocatedItem {
+    hash: Hash,
+    shard_index: usize,
+    /// Index of the guard of its shard.
+    guard: usize,
+}
+
+/// The items of one operation of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct ItemRange {
+    /// Index of the first item.
+    pub(super) first: usize,
+    pub(super) count: usize,
+}
+
+impl LockedShards<'_> {
+    #[inline]
+    pub(super) fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)> {
+        let item = self.items.get(item)?;
+        Some((self.guards.get_mut(item.guard)?, item.hash))
+    }
+
+    pub(super) fn hash(&self, item: usize) -> Option<Hash> {
+        self.items.get(item).map(|item| item.hash)
+    }
+
+    /// Returns whether the shard with this index is one of them.
+    pub(super) fn has(&self, shard_index: usize) -> bool {
+        self.items.iter().any(|item| item.shard_index == shard_index)
+    }
+
+    /// Iterates over the shards, each of them once.
+    pub(super) fn shards(&mut self) -> impl Iterator<Item = &mut Shard> {
+        self.guards.iter_mut().map(|guard| &mut **guard)
+    }
+
+    /// Visits the shard and the fingerprint of each item of an operation, in their order.
+    pub(super) fn for_each(&mut self, items: ItemRange, mut visit: impl FnMut(&mut Shard, u64)) {
+        for position in 0..items.count {
+            if let Some((shard, hash)) = self.shard(items.first.saturating_add(position)) {
+                visit(shard, hash.fingerprint_at(position));
+            }
+        }
+    }
+}
+
+impl MemoryStore {
+    /// Finds and locks the shards of all subjects.
+    #[inline]
+    pub(super) fn lock_all<'s>(
+        &self,
+        subjects: impl Iterator<Item = (&'s Name, Subject<'s>)>,
+    ) -> LockedShards<'_> {
+        let mut locked = LockedShards::default();
+        let mut last = None;
+        for (policy, subject) in subjects {
+            // The limits of a policy mostly count the same subject.
+            let hash = match (last, locked.items.last()) {
+                (Some(last), Some(item)) if last == (policy, subject) => item.hash,
+                _ => self.secret.hash(policy, subject),
+            };
+            last = Some((policy, subject));
+            let shard_index = self.shard_index(hash);
+            if let Some(shard) = self.shards.get(shard_index) {
+                prefetch(shard, |shard| shard.0.version());
+            }
+            locked.items.push(LocatedItem { hash, shard_index, guard: 0 });
+        }
+        if !self.try_lock_all(&mut locked) {
+            self.lock_in_order(&mut locked);
+        }
+        locked
+    }
+
+    /// Tries to lock the shards in the order of the items; adjacent items of one shard share a guard.
+    /// If one of the shards is locked already, locks none and returns false.
+    fn try_lock_all<'a>(&'a self, locked: &mut LockedShards<'a>) -> bool {
+        let LockedShards { items, guards } = locked;
+        let mut last = None;
+        let all = items
+            .iter_mut()
+            .all(|item| self.lock_item(&mut last, item, guards, Lock::try_lock).is_some());
+        if !all {
+            guards.clear();
+        }
+        all
+    }
+
+    #[cold]
+    fn lock_in_order<'a>(&'a self, locked: &mut LockedShards<'a>) {
+        let mut order: PerItem<&mut LocatedItem> = locked.items.iter_mut().collect();
+        order.sort_unstable_by_key(|item| item.shard_index);
+        let mut last = None;
+        for item in order {
+            self.lock_item(&mut last, item, &mut locked.guards, |lock| Some(lock.lock()));
+        }
+    }
+
+    /// Locks the shard of an item, unless it is the one that was locked last.
+    #[inline(always)]
+    fn lock_item<'a>(
+        &'a self,
+        last: &mut Option<usize>,
+        item: &mut LocatedItem,
+        guards: &mut PerItem<Guard<'a, Shard>>,
+        lock: impl FnOnce(&'a Lock<Shard>) -> Option<Guard<'a, Shard>>,
+    ) -> Option<()> {
+        if *last != Some(item.shard_index) {
+            guards.push(lock(self.shard(item.shard_index)?)?);
+            *last = Some(item.shard_index);
+        }
+        item.guard = guards.len().saturating_sub(1);
+        guards.last()?.prefetch(item.hash.fingerprint_at(0));
+        Some(())
+    }
+}

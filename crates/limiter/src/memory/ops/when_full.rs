@@ -1,0 +1,60 @@
+//! Deciding when the store has no room for new states, or none for another id.
+
+use tollgate_core::{Act, Op, Outcome, Span, StoreError, Time, decide};
+
+use super::states::States;
+use crate::memory::store::{MemoryStore, WhenFull};
+
+/// The `retry_after` of an operation that a full store denies.
+const RETRY_WHEN_FULL: Span = Span::from_micros(1_000_000);
+
+impl MemoryStore {
+    /// Decides when there may be no room for new states (`room` is false), or otherwise none for the
+    /// id. Operations that need no room are done as usual, so that a known key is never treated as
+    /// new.
+    pub(super) fn decide_when_full(
+        &self,
+        op: &Op<'_>,
+        states: &mut States,
+        room: bool,
+        now: Time,
+    ) -> Result<Outcome, StoreError> {
+        let mut after = states.clone();
+        // A peek returns what a check would.
+        let act = if op.act == Act::Peek { Act::Check } else { op.act };
+        let mut outcome = decide(&Op { act, ..*op }, &mut after, now)?;
+        let is_new =
+            |(before, after): (&Option<_>, &Option<_>)| before.is_none() && after.is_some();
+        let adds = states.iter().zip(&after).any(is_new);
+        // A reset is never rejected; it is only not remembered.
+        let unremembered = op.id.is_some() && outcome.remember_until.take().is_some();
+        let fits = if room { !unremembered || op.act == Act::Reset } else { !adds };
+        if !fits {
+            self.budget.count_rejection();
+        }
+        match self.when_full {
+            WhenFull::Deny if !fits => return reject(op, outcome),
+            _ if op.act == Act::Peek => return decide(op, states, now),
+            _ => {}
+        }
+        for (before, after) in states.iter_mut().zip(after) {
+            if room || before.is_some() {
+                *before = after;
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// Returns the outcome of an operation for which there is no room, and which changed nothing.
+fn reject(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError> {
+    if !op.act.can_be_denied() {
+        return Err(StoreError::full());
+    }
+    outcome.decision.allowed = false;
+    outcome.decision.remaining = Some(0);
+    outcome.decision.retry_after = Some(RETRY_WHEN_FULL);
+    outcome.decision.reset_after = RETRY_WHEN_FULL;
+    outcome.decision.bound_reset_after = RETRY_WHEN_FULL;
+    Ok(outcome)
+}

@@ -1,0 +1,147 @@
+//! The store itself: its parts and its numbers. The operations on it are in [`ops`](super::ops).
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tollgate_core::Limit;
+
+use super::ids::RememberedIds;
+use super::table::hash::{Hash, Secret, index_in};
+use super::table::key_budget::KeyBudget;
+use super::table::layout::Layout;
+use super::table::lock::Lock;
+use super::table::shard::Shard;
+use crate::clock::Clock;
+#[cfg(feature = "wait")]
+use crate::queues::Queues;
+
+/// A store in the memory of this process.
+///
+/// # What it guarantees
+///
+/// * **Exact.** However many threads call at once, operations on one subject happen one after the
+///   other, and the limits of a policy are charged together or not at all.
+/// * **Bounded.** Never more than [`max_keys`](crate::MemoryStoreBuilder::max_keys) states. When that
+///   many are in use, states that have reset are dropped; if there are none,
+///   [`when_full`](crate::MemoryStoreBuilder::when_full) decides about new keys. A flood of new keys
+///   never refills an exhausted one.
+/// * **No background work.** The store starts no thread. Each call for a new key sweeps a few states
+///   that have reset.
+/// * **No keys in memory.** Only hashes of keys are kept, made with a secret of this process. The
+///   chance that two of ten million keys share a hash is below one in a billion.
+///
+/// ```
+/// use tollgate::{Limiter, MemoryStore, WhenFull};
+///
+/// let store = MemoryStore::builder().max_keys(100_000).when_full(WhenFull::Allow).build()?;
+/// let login = Limiter::parse(["sliding-counters 5/min"])?.with_name("login")?.with_store(store.clone());
+/// let search = Limiter::parse(["gcra 100/s burst 200"])?.with_name("search")?.with_store(store);
+/// assert!(login.check("203.0.113.9")?.allowed);
+/// assert!(search.check("203.0.113.9")?.allowed);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct MemoryStore {
+    pub(super) number: StoreNumber,
+    pub(super) secret: Secret,
+    pub(super) layout: Layout,
+    pub(super) shards: Box<[AlignedShard]>,
+    pub(super) budget: KeyBudget,
+    pub(super) ids: RememberedIds,
+    pub(super) when_full: WhenFull,
+    pub(super) clock: Clock,
+    /// Callers that wait for a check to pass, through any limiter on this store.
+    #[cfg(feature = "wait")]
+    pub(super) queues: Queues,
+}
+
+/// A number that distinguishes the stores of this process. Stores that were restored from the same
+/// snapshot hash alike, so their hashes do not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct StoreNumber(u64);
+
+impl StoreNumber {
+    /// The number of no store.
+    pub(super) const NONE: StoreNumber = StoreNumber(0);
+
+    /// Returns a number that no other store has.
+    pub(super) fn next() -> StoreNumber {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        StoreNumber(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+    }
+}
+
+/// A shard on a cache line of its own, and no larger than that: what every check needs of the shards
+/// stays close together.
+#[repr(align(64))]
+pub(super) struct AlignedShard(pub(super) Lock<Shard>);
+
+#[cfg(not(all(test, loom)))]
+const _: () = assert!(size_of::<AlignedShard>() == 64, "one cache line");
+
+/// What a full store does with a new key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WhenFull {
+    /// Denies the new key, so that no request passes uncounted.
+    #[default]
+    Deny,
+    /// Allows the new key without counting it.
+    Allow,
+}
+
+/// How full a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreStats {
+    /// Number of states in memory: one for each limit of each key, until it has reset and was swept.
+    pub keys: usize,
+    /// Maximum number of states in memory.
+    pub max_keys: usize,
+    /// Number of operations so far that found no room and were decided by `when_full`.
+    pub rejected: u64,
+}
+
+impl MemoryStore {
+    /// Returns how full the store is.
+    #[must_use]
+    pub fn stats(&self) -> StoreStats {
+        StoreStats {
+            keys: self.budget.count(),
+            max_keys: self.budget.max_keys(),
+            rejected: self.budget.rejected(),
+        }
+    }
+
+    /// Returns the clock of the store.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    #[cfg(feature = "wait")]
+    pub(crate) fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
+    /// Returns the index of the terms of a limit, for later checks of that limit.
+    pub(crate) fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32> {
+        self.layout.terms.index_of(&limit.terms()?).and_then(NonZeroU32::new)
+    }
+
+    #[inline]
+    pub(super) fn shard_index(&self, hash: Hash) -> usize {
+        index_in(self.shards.len(), hash.shard)
+    }
+
+    #[inline]
+    pub(super) fn shard(&self, index: usize) -> Option<&Lock<Shard>> {
+        self.shards.get(index).map(|shard| &shard.0)
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

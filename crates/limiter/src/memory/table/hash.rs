@@ -1,0 +1,71 @@
+//! Hashes of keys: they select the shard of a key and identify the key there.
+//!
+//! Clients choose the keys, so the hash is keyed with a secret: an attacker cannot choose keys that
+//! collide. Only the hash of a key is kept.
+
+use std::hash::{BuildHasher, RandomState};
+
+use siphasher::sip128::SipHasher13;
+use tollgate_core::{Name, Subject};
+
+/// The secret that a store keys its hashes with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Secret(pub(crate) [u64; 2]);
+
+/// The hash of one subject under one policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hash {
+    /// Selects the shard.
+    pub(crate) shard: u64,
+    /// Selects the slot in the shard, and distinguishes the subject from others there.
+    pub(crate) fingerprint: u64,
+}
+
+/// Maps a random number to an index below `len`, which must be a power of two.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "only the low bits are used")]
+pub(crate) fn index_in(len: usize, random: u64) -> usize {
+    random as usize & len.wrapping_sub(1)
+}
+
+impl Hash {
+    /// Returns the fingerprint of the state of the limit at this position in its policy. All states
+    /// of one subject have the same home in a table, so they lie next to each other.
+    #[inline]
+    pub(crate) fn fingerprint_at(self, position: usize) -> u64 {
+        let position = (position as u64).rotate_right(8);
+        // Zero marks a free slot.
+        (self.fingerprint ^ position).max(1)
+    }
+}
+
+impl Secret {
+    /// Creates a secret that cannot be guessed.
+    pub(crate) fn random() -> Secret {
+        let random = RandomState::new();
+        Secret([random.hash_one(0), random.hash_one(1)])
+    }
+
+    #[inline]
+    pub(crate) fn hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
+        self.salt(policy, subject).hash(subject.key.as_bytes())
+    }
+
+    #[inline]
+    pub(crate) fn salt(self, policy: &Name, subject: Subject<'_>) -> Salt {
+        let [a, b] = self.0;
+        Salt(a ^ policy.digest(), b ^ subject.kind.map_or(0, Name::digest))
+    }
+}
+
+/// The hash key for one kind of subject under one policy of one store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Salt(pub(crate) u64, pub(crate) u64);
+
+impl Salt {
+    #[inline]
+    pub(crate) fn hash(self, key: &[u8]) -> Hash {
+        let hash = SipHasher13::new_with_keys(self.0, self.1).hash(key);
+        Hash { shard: hash.h1, fingerprint: hash.h2 }
+    }
+}

@@ -1,0 +1,61 @@
+//! How the states of a store are packed into records.
+
+use tollgate_core::{Packed, Span, State, Time};
+
+use super::record::{
+    CompactState, OneWordRecord, ThreeWordRecord, fits_one_word, join_one_word, join_three_words,
+    split_one_word, split_three_words,
+};
+use super::terms::TermsList;
+
+/// What all shards of a store need to read their records.
+pub(crate) struct Layout {
+    pub(crate) terms: TermsList,
+    /// The time that states of one word count from.
+    pub(crate) origin: Time,
+    /// How long a state is kept past its reset.
+    pub(crate) slack: Span,
+}
+
+impl Layout {
+    /// Returns the time before which a state must have reset to be dropped by a sweep.
+    pub(crate) fn horizon(&self, now: Time) -> Time {
+        let micros = now.as_micros().saturating_sub(self.slack.as_micros());
+        Time::from_micros(micros).unwrap_or(now)
+    }
+
+    pub(crate) fn unpack_one_word(&self, record: OneWordRecord) -> Option<Packed> {
+        let (terms_index, word) = split_one_word(record);
+        Packed::from_one_word(*self.terms.get(terms_index)?, self.origin, word)
+    }
+
+    /// Returns whether a state of one word had not reset by the horizon.
+    #[inline]
+    pub(crate) fn one_word_is_live(&self, record: OneWordRecord, horizon: Time) -> bool {
+        let (terms_index, word) = split_one_word(record);
+        let terms = self.terms.get(terms_index);
+        terms.is_some_and(|terms| terms.word_lasts(word, self.origin, horizon))
+    }
+
+    pub(crate) fn unpack_three_words(&self, record: ThreeWordRecord) -> Option<Packed> {
+        let (terms_index, words) = split_three_words(record);
+        Some(Packed::new(*self.terms.get(terms_index)?, words))
+    }
+
+    /// Returns whether a state of three words had not reset by the horizon.
+    pub(crate) fn three_words_are_live(&self, record: ThreeWordRecord, horizon: Time) -> bool {
+        self.unpack_three_words(record).is_some_and(|state| horizon < state.expires())
+    }
+
+    pub(crate) fn pack(&self, state: State) -> CompactState {
+        let Some(packed) = state.packed() else { return CompactState::Whole(state) };
+        let Some(terms_index) = self.terms.index_of(&packed.terms()) else {
+            return CompactState::Whole(state);
+        };
+        let one_word = packed.one_word(self.origin).filter(|_| fits_one_word(terms_index));
+        match one_word {
+            Some(word) => CompactState::OneWord(join_one_word(terms_index, word)),
+            None => CompactState::ThreeWords(join_three_words(terms_index, packed.words())),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A shard: the states of some of the keys, each in its shortest form.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use tollgate_core::{State, Time};
+
+use super::hash_table::HashTable;
+use super::layout::Layout;
+use super::record::{CompactState, OneWordRecord, ThreeWordRecord};
+
+/// Number of slots of each table that every new key sweeps, starting at its home. More than one, so
+/// that live states outnumber dead ones however fast keys come and go.
+const SWEPT_PER_KEY: usize = 8;
+/// Number of whole states below which a sweep is not worthwhile.
+const MIN_TO_SWEEP: usize = 64;
+
+/// The states of some of the keys. A state is in exactly one of the three collections.
+///
+/// Together with its lock a shard fills one cache line, so finding a state touches two lines: this
+/// one, and the one with the record.
+#[derive(Default)]
+pub(crate) struct Shard {
+    /// States of one word.
+    one_word: HashTable<2, 4>,
+    /// States of three words.
+    three_words: HashTable<4, 2>,
+    /// Number of states of one word.
+    one_word_len: u32,
+    /// Number of states of three words.
+    three_words_len: u32,
+    /// States that need more: slots, leases, open reservations, and states whose terms have no
+    /// index.
+    whole: Option<Box<WholeStates>>,
+}
+
+/// States that are not packed.
+#[derive(Default)]
+struct WholeStates {
+    states: HashMap<u64, State, BuildHasherDefault<FingerprintHasher>>,
+    /// Number of states at which the next sweep is made.
+    sweep_at: usize,
+}
+
+impl Shard {
+    /// Finds the record of a state of one word.
+    #[inline(always)]
+    pub(crate) fn one_word(&mut self, fingerprint: u64) -> Option<&mut OneWordRecord> {
+        self.one_word.find(fingerprint)
+    }
+
+    /// Finds the record of a state of three words.
+    #[inline(always)]
+    pub(crate) fn three_words(&mut self, fingerprint: u64) -> Option<&mut ThreeWordRecord> {
+        self.three_words.find(fingerprint)
+    }
+
+    /// Returns whether there is a state with this fingerprint, in any form.
+    pub(crate) fn has(&mut self, fingerprint: u64) -> bool {
+        let in_whole = |whole: &WholeStates| whole.states.contains_key(&fingerprint);
+        self.one_word.find(fingerprint).is_some()
+            || self.three_words.find(fingerprint).is_some()
+            || self.whole.as_deref().is_some_and(in_whole)
+    }
+
+    /// Prefetches the home of a fingerprint in both tables.
+    #[inline]
+    pub(crate) fn prefetch(&self, fingerprint: u64) {
+        self.one_word.prefetch(fingerprint);
+        self.three_words.prefetch(fingerprint);
+    }
+
+    /// Takes a state out. The caller must [put](Shard::put) it back, whatever happens.
+    pub(crate) fn take(&mut self, layout: &Layout, fingerprint: u64) -> Option<State> {
+        if let Some(record) = self.one_word.remove(&mut self.one_word_len, fingerprint) {
+            return layout.unpack_one_word(record).map(State::from);
+        }
+        if let Some(record) = self.three_words.remove(&mut self.three_words_len, fingerprint) {
+            return layout.unpack_three_words(record).map(State::from);
+        }
+        self.whole.as_mut()?.states.remove(&fingerprint)
+    }
+
+    /// Puts a state back that was [taken](Shard::take), possibly changed. Returns the number of other
+    /// states that were dropped meanwhile because they had reset.
+    pub(crate) fn put(
+        &mut self,
+        layout: &Layout,
+        fingerprint: u64,
+        state: State,
+        now: Time,
+    ) -> usize {
+        self.insert(layout, fingerprint, layout.pack(state), now)
+    }
+
+    /// Inserts a state whose fingerprint is not present yet. Returns the number of other states that
+    /// were dropped meanwhile because they had reset.
+    pub(crate) fn insert(
+        &mut self,
+        layout: &Layout,
+        fingerprint: u64,
+        state: CompactState,
+        now: Time,
+    ) -> usize {
+        let horizon = layout.horizon(now);
+        match state {
+            CompactState::OneWord(word) => {
+                let keep = live_one_word(layout, horizon);
+                self.one_word.insert(&mut self.one_word_len, [fingerprint, word], keep)
+            }
+            CompactState::ThreeWords([a, b, c]) => {
+                let keep = live_three_words(layout, horizon);
+                self.three_words.insert(&mut self.three_words_len, [fingerprint, a, b, c], keep)
+            }
+            CompactState::Whole(state) => {
+                self.whole.get_or_insert_default().insert(fingerprint, state, horizon)
+            }
+        }
+    }
+
+    /// Drops states that have reset in a few slots from the home of a new key on. Returns how many.
+    pub(crate) fn sweep_few(&mut self, layout: &Layout, fingerprint: u64, now: Time) -> usize {
+        self.sweep(layout, fingerprint, SWEPT_PER_KEY, layout.horizon(now))
+    }
+
+    fn sweep(&mut self, layout: &Layout, fingerprint: u64, slots: usize, horizon: Time) -> usize {
+        let keep = live_one_word(layout, horizon);
+        let one = self.one_word.sweep(&mut self.one_word_len, fingerprint, slots, keep);
+        let keep = live_three_words(layout, horizon);
+        let three = self.three_words.sweep(&mut self.three_words_len, fingerprint, slots, keep);
+        one.saturating_add(three)
+    }
+
+    /// Drops all states that have reset, without slack. Returns how many.
+    pub(crate) fn sweep_all(&mut self, layout: &Layout, now: Time) -> usize {
+        let slots = self.one_word.slots().max(self.three_words.slots());
+        let whole = self.whole.as_mut().map_or(0, |whole| whole.sweep(now));
+        self.sweep(layout, 0, slots, now).saturating_add(whole)
+    }
+
+    /// Returns the time when the first state resets, or `None` if the shard is empty.
+    pub(crate) fn first_expiry(&self, layout: &Layout) -> Option<Time> {
+        let one = self.one_word.iter().filter_map(|record| layout.unpack_one_word(*record));
+        let three = self.three_words.iter().filter_map(|record| layout.unpack_three_words(*record));
+        let packed = one.chain(three).map(|state| state.expires());
+        packed.chain(self.whole().map(|(_, state)| state.expires())).min()
+    }
+
+    /// Returns the number of states.
+    pub(crate) fn len(&self) -> usize {
+        let packed = self.one_word_len.saturating_add(self.three_words_len) as usize;
+        packed.saturating_add(self.whole.as_ref().map_or(0, |whole| whole.states.len()))
+    }
+
+    fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
+        self.whole.iter().flat_map(|whole| &whole.states)
+    }
+
+    /// Iterates over all states with their fingerprints.
+    pub(crate) fn states(&self, layout: &Layout) -> impl Iterator<Item = (u64, State)> {
+        let one = self.one_word.iter().map(|record| (record[0], layout.unpack_one_word(*record)));
+        let three =
+            self.three_words.iter().map(|record| (record[0], layout.unpack_three_words(*record)));
+        let packed =
+            one.chain(three).filter_map(|(fingerprint, state)| Some((fingerprint, state?.into())));
+        packed.chain(self.whole().map(|(fingerprint, state)| (*fingerprint, state.clone())))
+    }
+}
+
+impl WholeStates {
+    /// Inserts a state. Returns the number of other states that were dropped meanwhile because they
+    /// had reset.
+    fn insert(&mut self, fingerprint: u64, state: State, horizon: Time) -> usize {
+        let crowded = self.states.len() >= self.sweep_at.max(MIN_TO_SWEEP);
+        let swept = if crowded { self.sweep(horizon) } else { 0 };
+        self.states.insert(fingerprint, state);
+        swept
+    }
+
+    fn sweep(&mut self, horizon: Time) -> usize {
+        let before = self.states.len();
+        self.states.retain(|_, state| horizon < state.expires());
+        self.sweep_at = self.states.len().saturating_mul(2);
+        before.saturating_sub(self.states.len())
+    }
+}
+
+fn live_one_word(layout: &Layout, horizon: Time) -> impl FnMut(&OneWordRecord) -> bool {
+    move |record| layout.one_word_is_live(*record, horizon)
+}
+
+fn live_three_words(layout: &Layout, horizon: Time) -> impl FnMut(&ThreeWordRecord) -> bool {
+    move |record| layout.three_words_are_live(*record, horizon)
+}
+
+/// Passes fingerprints through: they are hashes already.
+#[derive(Default)]
+struct FingerprintHasher(u64);
+
+impl Hasher for FingerprintHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, fingerprint: u64) {
+        self.0 = fingerprint;
+    }
+}
