@@ -233,14 +233,14 @@ impl Color {
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
     Memory,
-    RemoteDecide(String),
+    Redis(String),
 }
 
 /// The URL of a store that could be there.
 fn store_url(url: &str) -> Result<String, String> {
     store(url).map(|store| match store {
         Store::Memory => String::from("memory:"),
-        Store::RemoteDecide(url) => url,
+        Store::Redis(url) => url,
     })
 }
 
@@ -249,7 +249,5 @@ fn store(url: &str) -> Result<Store, String> {
         return Ok(Store::Memory);
     }
     let known = tollgate_redis::RedisStore::builder(url).build();
-    known
-        .map(|_| Store::RemoteDecide(url.to_owned()))
-        .map_err(|error| format!("{error}, or memory:"))
+    known.map(|_| Store::Redis(url.to_owned())).map_err(|error| format!("{error}, or memory:"))
 }

@@ -1,6 +1,6 @@
 //! Where fields go: each is put together in the same piece of memory and handed on.
 
-use crate::structured::push_number;
+use crate::number::push_number;
 
 /// Room for all but the longest fields, so that it seldom has to grow.
 const ROOM: usize = 128;

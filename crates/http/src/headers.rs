@@ -4,10 +4,7 @@ use std::borrow::Cow;
 
 use tollgate_core::{Decision, Key, Limit, Policy, RuleParams, Span, Time};
 
-use crate::dialect::Dialect;
-use crate::fields::Fields;
-use crate::structured::push_number;
-use crate::write;
+use crate::limit_name::LimitName;
 
 /// What a client is told of one decision.
 ///
@@ -22,7 +19,7 @@ use crate::write;
 /// assert!(store.apply_one(&check, Time::EPOCH)?.allowed);
 ///
 /// let denied = store.apply_one(&check, Time::EPOCH)?;
-/// let told = RateLimitHeaders::new(&policy, &denied, Time::EPOCH);
+/// let headers = RateLimitHeaders::new(&policy, &denied, Time::EPOCH);
 /// let mut head = Vec::new();
 /// headers.fields(Dialect::Ietf, |name, value| head.push(format!("{name}: {value}")));
 /// assert_eq!(head, [
@@ -62,37 +59,19 @@ impl<'a> RateLimitHeaders<'a> {
     }
 
     /// What the limit that binds is called: the name of the policy, and if it has several limits,
-    /// its place in it counted from 1 (`login-2`). It is what a
+    /// its position in it counted from 1 (`login-2`). It is what a
     /// [problem](crate::Problem::quota_exceeded) names as violated. `None` if the policy has no
     /// such limit.
     #[must_use]
     pub fn limit_name(&self) -> Option<Cow<'a, str>> {
         self.policy.limits().get(self.decision.bound_by)?;
         let name = self.name_of(self.decision.bound_by);
-        if name.place.is_none() {
+        if name.position.is_none() {
             return Some(Cow::Borrowed(name.policy));
         }
         let mut text = String::new();
         name.push_to(&mut text);
         Some(Cow::Owned(text))
-    }
-
-    /// Calls `each` with every header field: a lower-case name and its value. No name comes twice.
-    pub fn fields(&self, dialect: Dialect, mut each: impl FnMut(&'static str, &str)) {
-        let mut fields = Fields::new(&mut each);
-        match dialect {
-            Dialect::Ietf => write::named::ietf(self, &mut fields),
-            Dialect::Draft8 => write::named::draft_8(self, &mut fields),
-            Dialect::Draft7 => write::drafts::seven(self, &mut fields),
-            Dialect::Draft6 => write::drafts::six(self, &mut fields),
-            Dialect::XEpoch => write::x::epoch(self, &mut fields),
-            Dialect::XDelta => write::x::delta(self, &mut fields),
-            Dialect::Leaky => write::leaky::leaky(self, &mut fields),
-            Dialect::None => {}
-        }
-        if let Some(seconds) = self.retry_seconds() {
-            fields.number("retry-after", seconds);
-        }
     }
 
     pub(crate) fn policy_name(&self) -> &'a str {
@@ -119,8 +98,8 @@ impl<'a> RateLimitHeaders<'a> {
 
     fn name_of(&self, index: usize) -> LimitName<'a> {
         let several = self.policy.limits().len() > 1;
-        let place = u64::try_from(index).unwrap_or(u64::MAX).saturating_add(1);
-        LimitName { policy: self.policy_name(), place: several.then_some(place) }
+        let position = u64::try_from(index).unwrap_or(u64::MAX).saturating_add(1);
+        LimitName { policy: self.policy_name(), position: several.then_some(position) }
     }
 
     /// The numbers of the limit that binds; `None` if nothing does.
@@ -160,24 +139,6 @@ impl<'a> RateLimitHeaders<'a> {
     /// The same in whole seconds, and after a denial the same as `retry-after`.
     pub(crate) fn reset_seconds(&self) -> u64 {
         self.retry_seconds().unwrap_or(self.clear().as_secs_ceil())
-    }
-}
-
-/// What one limit of a policy is called.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LimitName<'a> {
-    policy: &'a str,
-    /// Counted from 1; `None` if it is the only one.
-    place: Option<u64>,
-}
-
-impl LimitName<'_> {
-    pub(crate) fn push_to(self, out: &mut String) {
-        out.push_str(self.policy);
-        if let Some(place) = self.place {
-            out.push('-');
-            push_number(out, place);
-        }
     }
 }
 

@@ -57,7 +57,9 @@
 mod dialect;
 mod fields;
 mod headers;
-mod json;
+pub mod json;
+mod limit_name;
+mod number;
 mod problem;
 mod quota;
 mod structured;

@@ -1,6 +1,7 @@
 //! Bodies that say what went wrong.
 
 use crate::json::push_string;
+use crate::number::push_number;
 
 /// Where the problem types of the IETF draft are registered.
 const REGISTRY: &str = "https://iana.org/assignments/http-problem-types";
@@ -106,7 +107,7 @@ impl<'a> Problem<'a> {
         out.push_str(",\"title\":");
         push_string(out, self.title);
         out.push_str(",\"status\":");
-        out.push_str(itoa::Buffer::new().format(self.status));
+        push_number(out, self.status.into());
         if let Some(detail) = self.detail {
             out.push_str(",\"detail\":");
             push_string(out, detail);

@@ -3,15 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::headers::LimitName;
+use crate::limit_name::LimitName;
+use crate::number::push_number;
 
 /// The greatest whole number a structured field can hold.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
-
-/// Appends a number as it is.
-pub(crate) fn push_number(out: &mut String, number: u64) {
-    out.push_str(itoa::Buffer::new().format(number));
-}
 
 /// Writes a list, a member after another, each with its parameters.
 pub(crate) struct List<'o> {

@@ -10,7 +10,7 @@ fn a_step_far_ahead_forgets_nobody() {
     let mut simulator = Simulator::new(["gcra 1/h burst 1"]).unwrap();
     let mut allowed = |line: String| {
         let step = Step::parse(&line).unwrap();
-        let answer = simulator.answer(&step).unwrap();
+        let answer = simulator.decide(&step).unwrap();
         answer.decision().allowed
     };
     let keys = 0..3_000;

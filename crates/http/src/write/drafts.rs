@@ -2,10 +2,11 @@
 
 use crate::fields::Fields;
 use crate::headers::RateLimitHeaders;
+use crate::number::push_number;
 use crate::quota::Quota;
-use crate::structured::{List, push_number};
+use crate::structured::List;
 
-pub(crate) fn seven(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
+pub(crate) fn draft_7(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
     if let Some(bound) = headers.bound() {
         fields.built("ratelimit", |out| {
             out.push_str("limit=");
@@ -19,7 +20,7 @@ pub(crate) fn seven(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
     fields.built("ratelimit-policy", |out| policy(headers, out));
 }
 
-pub(crate) fn six(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
+pub(crate) fn draft_6(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
     if let Some(bound) = headers.bound() {
         fields.number("ratelimit-limit", bound.limit);
         fields.number("ratelimit-remaining", bound.remaining);

@@ -4,7 +4,7 @@ use tollgate_core::Span;
 
 use crate::fields::Fields;
 use crate::headers::RateLimitHeaders;
-use crate::structured::push_number;
+use crate::number::push_number;
 
 pub(crate) fn leaky(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
     let Some(bound) = headers.bound() else { return };

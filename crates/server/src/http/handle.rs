@@ -209,7 +209,7 @@ fn tell(operation: &Operation<'_>, decision: &Decision, engine: &Engine, respons
 
 fn push(json: &mut String, operation: &Operation<'_>, decision: &Decision) {
     json.push('{');
-    tollgate_sim::push_decision(json, decision);
+    tollgate_http::json::push_decision(json, decision);
     if let Some(policy) = operation.policy() {
         json.push_str(",\"policy\":\"");
         // A name has nothing that must be escaped.
