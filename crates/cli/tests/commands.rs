@@ -81,12 +81,12 @@ fn simulate_for_people_has_rows_and_a_sum() {
 
 /// A step that is refused: the line that is wrong, and what the message must say.
 const BAD_STEPS: [(&str, &str); 35] = [
-    ("x", "not a step: expected value at column 1; expected a JSON object such as"),
+    ("x", "invalid step: expected value at column 1; expected a JSON object such as"),
     ("[]", "expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}"),
     ("{}", "t_ms is missing; expected milliseconds since the epoch"),
-    ("{\"t_ms\":0", "not a step: EOF while parsing an object"),
-    ("{\"t_ms\":0} x", "not a step: trailing characters"),
-    ("{\"t_ms\":0,\"t_ms\":1}", "field \"t_ms\" is said twice"),
+    ("{\"t_ms\":0", "invalid step: EOF while parsing an object"),
+    ("{\"t_ms\":0} x", "invalid step: trailing characters"),
+    ("{\"t_ms\":0,\"t_ms\":1}", "duplicate field \"t_ms\""),
     ("{\"t_ms\":null}", "t_ms is missing"),
     ("{\"t_ms\":\"0\"}", "t_ms \"0\" is not accepted"),
     ("{\"t_ms\":-1}", "t_ms -1 is not accepted"),
@@ -99,7 +99,7 @@ const BAD_STEPS: [(&str, &str); 35] = [
     ("{\"t_ms\":true}", "t_ms true is not accepted"),
     (
         "{\"tms\":0}",
-        "field \"tms\" is not known; expected t_ms, key, keys, cost, op, id (did you mean \"t_ms\"?)",
+        "unknown field \"tms\"; expected one of t_ms, key, keys, cost, op, id (did you mean \"t_ms\"?)",
     ),
     ("{\"t_ms\":0,\"cots\":1}", "(did you mean \"cost\"?)"),
     (
@@ -111,19 +111,19 @@ const BAD_STEPS: [(&str, &str); 35] = [
     ("{\"t_ms\":0,\"cost\":\"1\"}", "cost \"1\" is not accepted"),
     ("{\"t_ms\":0,\"op\":\"chekc\"}", "(did you mean \"check\"?)"),
     ("{\"t_ms\":0,\"op\":\"Check\"}", "(did you mean \"check\"?)"),
-    ("{\"t_ms\":0,\"op\":7}", "op 7 is not accepted; expected a text"),
+    ("{\"t_ms\":0,\"op\":7}", "op 7 is not accepted; expected a string"),
     ("{\"t_ms\":0,\"op\":\"reserve\"}", "id is missing: reserve needs one"),
     ("{\"t_ms\":0,\"op\":\"settle\"}", "id is missing: settle needs one"),
     ("{\"t_ms\":0,\"op\":\"release\"}", "id is missing: release needs one"),
     ("{\"t_ms\":0,\"op\":\"renew\"}", "id is missing: renew needs one"),
     ("{\"t_ms\":0,\"id\":\"\"}", "id is empty; expected 1 to 64 bytes"),
-    ("{\"t_ms\":0,\"id\":5}", "id 5 is not accepted; expected a text"),
+    ("{\"t_ms\":0,\"id\":5}", "id 5 is not accepted; expected a string"),
     ("{\"t_ms\":0,\"key\":\"\"}", "key is empty; expected 1 to 1024 bytes"),
     ("{\"t_ms\":0,\"key\":[]}", "key [] is not accepted"),
     ("{\"t_ms\":0,\"keys\":[]}", "keys [] is not accepted; expected an object of keys"),
     (
         "{\"t_ms\":0,\"op\":\"charge\",\"cost\":4294967295}",
-        "charge of cost 4294967295 is refused: the debt would be too large",
+        "charge of cost 4294967295 failed: the debt would be too large",
     ),
 ];
 
@@ -221,25 +221,34 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn explain_says_what_a_limit_means() {
     let table = [
-        ("gcra 30/min burst 16", "drains evenly, 30 in every 1min, one every 2s"),
-        ("gcra 30/min burst 16", "most in any 1min 45"),
-        ("token-bucket 100/10s whole", "a drop of 100 leaks out every 10s"),
+        ("gcra 30/min burst 16", "drains evenly: 30 every 1min, one every 2s"),
+        ("gcra 30/min burst 16", "max in any 1min 45"),
+        (
+            "token-bucket 100/10s whole",
+            "Every 10s, counted from when the bucket was last empty, 100 leaks out",
+        ),
         ("leaky-bucket size 10", "A bucket that holds 10"),
-        ("legacy max 10 duration 5s min-interval 1s", "a drop of 2 leaks out every 1s"),
-        ("fixed-window 5/min", "across two windows 10, maybe within an instant"),
-        ("fixed-window 5/month tz Asia/Tokyo", "in each calendar month, in the zone Asia/Tokyo"),
+        (
+            "legacy max 10 duration 5s min-interval 1s",
+            "Every 1s, counted from when the bucket was last empty, 2 leaks out",
+        ),
+        ("fixed-window 5/min", "across two windows 10, possibly within an instant"),
+        (
+            "fixed-window 5/month tz Asia/Tokyo",
+            "in each calendar month, in the time zone Asia/Tokyo",
+        ),
         ("request-window 5/min", "opens with the first request"),
-        ("sliding-log 5/min", "memory for each key 16 to 80 bytes"),
+        ("sliding-log 5/min", "memory per key 16 to 80 bytes"),
         ("sliding-counters 5/h resolution 10m", "slots of 10min"),
-        ("sliding-window 100/min", "by estimate"),
+        ("sliding-window 100/min", "as an estimate"),
         ("ar1 max 10 decay 2 resolution 1s", "divided by 2"),
         ("ar1 max 1.2 decay 2 resolution 1s factor 0.1", "A level of at most 12."),
-        ("concurrency 20 ttl 30s", "At most 20 held at once"),
-        ("unlimited", "Everything passes. Nothing is counted."),
-        ("gcra 1/s factor 0", "Everything passes."),
+        ("concurrency 20 ttl 30s", "At most 20 leases at once"),
+        ("unlimited", "Every request is allowed. Nothing is counted."),
+        ("gcra 1/s factor 0", "Every request is allowed."),
         ("gcra 1/s count-denied per user", "Denied requests count too"),
-        ("gcra 1/s count-denied per user", "Counted for each user."),
-        ("gcra 1/s per all", "One count for everyone together."),
+        ("gcra 1/s count-denied per user", "Each user has a count of its own."),
+        ("gcra 1/s per all", "All clients share one count."),
     ];
     for (line, says) in table {
         let ran = run(&["explain", line], "");
