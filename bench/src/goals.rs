@@ -1,17 +1,17 @@
-//! What the figures must be, and whether they are.
+//! Goals for the figures, and whether they are reached.
 
 use std::fmt;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::report::{self, Row};
+use crate::report::Row;
 
 const REACHED: Style = AnsiColor::Green.on_default();
 const MISSED: Style = AnsiColor::Red.on_default().bold();
 const FAINT: Style = Style::new().dimmed();
 
-/// What the ratio of a figure must be.
+/// A bound on the ratio of a figure.
 pub(crate) struct Goal {
     pub(crate) bench: &'static str,
     pub(crate) system: &'static str,
@@ -27,8 +27,8 @@ pub(crate) enum Bound {
 impl Bound {
     fn holds(self, ratio: f64) -> bool {
         match self {
-            Bound::AtMost(most) => ratio <= most,
-            Bound::AtLeast(least) => ratio >= least,
+            Bound::AtMost(max) => ratio <= max,
+            Bound::AtLeast(min) => ratio >= min,
         }
     }
 }
@@ -36,28 +36,20 @@ impl Bound {
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Bound::AtMost(most) => write!(f, "at most {most:.2}"),
-            Bound::AtLeast(least) => write!(f, "at least {least:.2}"),
+            Bound::AtMost(max) => write!(f, "at most {max:.2}"),
+            Bound::AtLeast(min) => write!(f, "at least {min:.2}"),
         }
     }
 }
 
-/// A goal beside what was measured, if it was.
-struct Judged<'g> {
+/// A goal with its figure, if it was measured.
+struct GoalLine<'g> {
     goal: &'g Goal,
     row: Option<&'g Row>,
 }
 
-/// All figures, if programs read them, and whether they are what they must be.
-pub(crate) fn conclude(goals: &[Goal], rows: &[Row], json: bool) -> anyhow::Result<()> {
-    if json {
-        report::print_json(rows)?;
-    }
-    judge(goals, rows, json)
-}
-
-/// Whether the figures are what they must be: not among them, where programs read those.
-pub(crate) fn judge(goals: &[Goal], rows: &[Row], json: bool) -> anyhow::Result<()> {
+/// Prints whether the figures reach the goals; to standard error if standard output is JSON.
+pub(crate) fn print_goals(goals: &[Goal], rows: &[Row], json: bool) -> anyhow::Result<()> {
     match json {
         true => print(goals, rows, &mut anstream::stderr())?,
         false => print(goals, rows, &mut anstream::stdout())?,
@@ -65,28 +57,28 @@ pub(crate) fn judge(goals: &[Goal], rows: &[Row], json: bool) -> anyhow::Result<
     Ok(())
 }
 
-/// Every goal, one a line.
+/// Prints one line per goal.
 fn print(goals: &[Goal], rows: &[Row], out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "\nmust be")?;
+    writeln!(out, "\ngoals")?;
     for goal in goals {
-        let measured = |row: &&Row| row.bench == goal.bench && row.system == goal.system;
-        writeln!(out, "{}", Judged { goal, row: rows.iter().find(measured) })?;
+        let matches = |row: &&Row| row.bench == goal.bench && row.system == goal.system;
+        writeln!(out, "{}", GoalLine { goal, row: rows.iter().find(matches) })?;
     }
     Ok(())
 }
 
-impl fmt::Display for Judged<'_> {
+impl fmt::Display for GoalLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Goal { bench, system, bound } = self.goal;
-        let (style, mark, said) = match self.row {
+        let (style, mark, figure) = match self.row {
             None => (FAINT, '-', "not measured".to_owned()),
-            Some(row) if bound.holds(row.ratio) => (REACHED, '✓', said(row)),
-            Some(row) => (MISSED, '✗', said(row)),
+            Some(row) if bound.holds(row.ratio) => (REACHED, '✓', figure(row)),
+            Some(row) => (MISSED, '✗', figure(row)),
         };
-        write!(f, "  {style}{mark} {bench:<18}{system:<26}{bound}  {said}{style:#}")
+        write!(f, "  {style}{mark} {bench:<18}{system:<26}{bound}  {figure}{style:#}")
     }
 }
 
-fn said(row: &Row) -> String {
+fn figure(row: &Row) -> String {
     format!("{:.3} of {}", row.ratio, row.against)
 }

@@ -1,5 +1,6 @@
-//! Checks within one process: time for each check, memory for each key.
+//! Checks within one process: time per check, memory per key.
 
+mod args;
 mod bench;
 mod bytes;
 mod goals;
@@ -12,32 +13,28 @@ mod system;
 mod systems;
 mod uniform;
 
-use crate::args::InProcess;
-use crate::{goals as judge, machine, progress, report};
+use crate::goals::print_goals;
+use crate::{machine, progress, report};
 
-pub(crate) use bench::ALL as BENCHES;
+pub(crate) use args::InProcessArgs;
 pub(crate) use bytes::fill;
 use plan::Plan;
 
-pub(crate) fn run(args: &InProcess) -> anyhow::Result<()> {
-    let plan = Plan::new(args.rounds()?, args.quick);
-    machine::announce(args.json);
-    if args.quick {
-        eprintln!("--quick: few rounds and few keys; these figures are not to be quoted");
-    }
+pub(crate) fn run(args: &InProcessArgs) -> anyhow::Result<()> {
+    let options = &args.options;
+    let plan = Plan::new(args.rounds()?, options.quick);
+    machine::print(options.json);
+    options.warn_if_quick();
     let mut rows = Vec::new();
-    for bench in BENCHES.iter().filter(|bench| args.wants(bench.name)) {
+    for bench in bench::ALL.iter().filter(|bench| args.includes(bench.name)) {
         progress::begin(bench.name);
         let measured = (bench.measure)(&plan)?;
         progress::end();
         let figures = report::rows(bench.name, bench.unit, &measured);
-        match args.json {
-            true => report::print_json(&figures)?,
-            false => report::print_table(bench.about, &figures)?,
-        }
+        report::print(bench.about, &figures, options.json)?;
         rows.extend(figures);
     }
     let mut goals = goals::all();
-    goals.retain(|goal| args.wants(goal.bench));
-    judge::judge(&goals, &rows, args.json)
+    goals.retain(|goal| args.includes(goal.bench));
+    print_goals(&goals, &rows, options.json)
 }

@@ -1,18 +1,18 @@
-//! The keys that every system is asked about.
+//! The keys of the checks.
 
 use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Writes a key of 20 bytes over what was there: `user:000000000000042`.
+/// Replaces `key` by a key of 20 bytes: `user:000000000000042`.
 pub(crate) fn write(number: u64, key: &mut String) {
     key.clear();
-    write!(key, "user:{number:015}").expect("a String takes all that is written");
+    write!(key, "user:{number:015}").expect("writing to a String does not fail");
 }
 
-/// The first so many keys, one after the other. They share one text, so that whoever keeps a key
-/// pays for it.
+/// Calls `what` with the first `count` keys. They share one buffer, so that a system that keeps a key
+/// must copy it.
 pub(crate) fn each(count: u64, mut what: impl FnMut(&String)) {
     let mut key = String::new();
     for number in 0..count {
@@ -21,8 +21,8 @@ pub(crate) fn each(count: u64, mut what: impl FnMut(&String)) {
     }
 }
 
-/// Keys drawn at random, each equally often, in the order of their use. So the text of the next
-/// key is as near as that of a request just parsed, and the table is what is measured.
+/// Returns random keys, evenly distributed, in the order of their use. So the next key is in the CPU
+/// cache like that of a request just parsed, and the table is what is measured.
 pub(crate) fn drawn(draws: u64, among: u64, seed: u64) -> Vec<String> {
     let mut state = seed;
     let mut key = String::new();
@@ -33,8 +33,8 @@ pub(crate) fn drawn(draws: u64, among: u64, seed: u64) -> Vec<String> {
     (0..draws).map(one).collect()
 }
 
-/// The first so many keys in a random order, and then in another: were it the same, the second
-/// time would find the memory of all keys in the order in which they were made.
+/// Returns the first `count` keys in a random order, and then in another: in the same order, the second
+/// pass would access the memory of the keys in the order of their creation.
 pub(crate) fn shuffled_twice(count: usize) -> Vec<String> {
     let mut state = 1;
     let mut keys = Vec::with_capacity(2 * count);
@@ -50,20 +50,20 @@ pub(crate) fn shuffled_twice(count: usize) -> Vec<String> {
     keys
 }
 
-/// One key a line, for clients in other languages.
+/// Writes one key per line, for clients in other languages.
 pub(crate) fn write_file(file: &Path, keys: &[String]) -> io::Result<()> {
     fs::write(file, keys.join("\n") + "\n")
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates.
 fn shuffle(numbers: &mut [u64], state: &mut u64) {
     for last in (1..numbers.len()).rev() {
         let other = next(state) % (last as u64 + 1);
-        numbers.swap(last, usize::try_from(other).expect("it is at most `last`"));
+        numbers.swap(last, usize::try_from(other).expect("`other` is at most `last`"));
     }
 }
 
-/// SplitMix64: every run and every system gets the same draws.
+/// SplitMix64: every run and every system gets the same numbers.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

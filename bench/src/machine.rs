@@ -1,4 +1,4 @@
-//! Where and of what the figures are: without it they mean nothing.
+//! The machine, compiler and commit of the figures.
 
 use std::fmt;
 use std::fs;
@@ -10,44 +10,46 @@ struct Machine {
     cores: usize,
     rustc: String,
     commit: String,
-    /// Over the last minute, before we began.
+    /// Load average of the last minute, before the benches began.
     load: Option<f64>,
 }
 
-/// Above it, others are at work.
-const BUSY: f64 = 0.5;
+/// Load above which other processes disturb the figures.
+const BUSY_LOAD: f64 = 0.5;
 
-/// Says which machine this is, and whether others are at work on it.
+/// Prints the machine, and a warning if it is busy.
 ///
-/// What programs read is figures only; then it goes where the progress goes.
-pub(crate) fn announce(json: bool) {
-    let machine = Machine::look();
+/// With `json` it goes to standard error, since standard output has figures only.
+pub(crate) fn print(json: bool) {
+    let machine = Machine::detect();
     match json {
         true => eprintln!("{machine}"),
         false => println!("{machine}"),
     }
     if machine.is_busy() {
-        // Two threads that must share a core do not even meet; nor do a client and its server.
-        eprintln!("others are at work on this machine: where two threads or two processes");
-        eprintln!("are measured, the figures mean little");
+        // Two threads that share a core do not contend, nor do a client and its server.
+        eprintln!(
+            "warning: the machine is busy; figures of several threads or processes are unreliable"
+        );
     }
 }
 
 impl Machine {
-    fn look() -> Machine {
-        let here = env!("CARGO_MANIFEST_DIR");
-        let commit = ["-C", here, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"];
+    fn detect() -> Machine {
+        let directory = env!("CARGO_MANIFEST_DIR");
+        let commit =
+            ["-C", directory, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"];
         Machine {
             cpu: cpu().unwrap_or_else(|| "unknown processor".to_owned()),
             cores: thread::available_parallelism().map_or(1, usize::from),
-            rustc: said("rustc", &["--version"]).unwrap_or_else(|| "unknown rustc".to_owned()),
-            commit: said("git", &commit).unwrap_or_else(|| "unknown".to_owned()),
+            rustc: output_of("rustc", &["--version"]).unwrap_or_else(|| "unknown rustc".to_owned()),
+            commit: output_of("git", &commit).unwrap_or_else(|| "unknown".to_owned()),
             load: load(),
         }
     }
 
     fn is_busy(&self) -> bool {
-        self.load.is_some_and(|load| load > BUSY)
+        self.load.is_some_and(|load| load > BUSY_LOAD)
     }
 }
 
@@ -71,7 +73,7 @@ fn load() -> Option<f64> {
     load.split_whitespace().next()?.parse().ok()
 }
 
-fn said(program: &str, args: &[&str]) -> Option<String> {
+fn output_of(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program).args(args).output().ok().filter(|o| o.status.success())?;
     String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
 }

@@ -1,8 +1,9 @@
-//! How fast and how small tollgate is, beside its peers.
+//! Compares the speed and memory of Tollgate with its peers.
 //!
-//! Figures go to standard output, progress and remarks to standard error. Exit codes: 0 measured;
-//! 2 could not run. A goal that was missed is a figure like any other.
+//! Figures go to standard output, progress and messages to standard error. Exit codes: 0 measured; 2
+//! failed. A missed goal is not a failure.
 
+mod apt;
 mod args;
 mod command;
 mod goals;
@@ -10,6 +11,7 @@ mod in_process;
 mod keys;
 mod machine;
 mod memory;
+mod options;
 mod progress;
 mod redis;
 mod report;
@@ -23,15 +25,15 @@ use args::{Args, Command};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let done = match Args::parse().command {
+    let result = match Args::parse().command {
         Command::InProcess(args) => in_process::run(&args),
         Command::Fill { system, keys } => in_process::fill(&system, keys),
         Command::Redis(args) => redis::run(&args),
-        Command::RedisClient(args) => redis::serve(&args),
+        Command::RedisClient(args) => redis::run_client(&args),
         Command::Server(args) => server::run(&args),
         Command::Serve(args) => server::serve(&args),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

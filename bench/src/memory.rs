@@ -1,11 +1,11 @@
-//! How much memory this process has.
+//! Memory of this process.
 
 use std::fs;
 
 use anyhow::Context;
 
-/// The bytes that are resident now, as the kernel counts them: what the allocator holds back and
-/// what lies between two allocations is in it.
+/// Returns the resident bytes according to the kernel. They include what the allocator keeps and the
+/// gaps between allocations.
 pub(crate) fn resident() -> anyhow::Result<u64> {
     let status =
         fs::read_to_string("/proc/self/status").context("cannot read /proc/self/status")?;

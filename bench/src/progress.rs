@@ -1,4 +1,4 @@
-//! A sign of life on standard error: `hot-1t: 1 2 3 4 5 6 7`.
+//! Progress on standard error: `hot-1t: 1 2 3 4 5 6 7`.
 
 pub(crate) fn begin(bench: &str) {
     eprint!("{bench}:");

@@ -1,4 +1,4 @@
-//! Figures, as tables for people or as JSON for programs.
+//! Prints figures as tables or as JSON.
 
 use std::io::{self, Write};
 
@@ -25,7 +25,7 @@ pub(crate) struct Row {
     allowed: Option<f64>,
 }
 
-/// The rows of one bench.
+/// Returns the rows of one bench.
 pub(crate) fn rows(bench: &'static str, unit: &'static str, all: &[Series]) -> Vec<Row> {
     let row = |series: &Series| {
         let base = all.iter().find(|other| other.system == series.against).unwrap_or(series);
@@ -43,12 +43,20 @@ pub(crate) fn rows(bench: &'static str, unit: &'static str, all: &[Series]) -> V
     all.iter().map(row).collect()
 }
 
-/// To so many parts of one: more digits than these would be noise.
+/// Rounds to a multiple of 1 / `parts`: more digits would be noise.
 fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 
-/// One object a line.
+/// Prints the figures of one bench as soon as they are known.
+pub(crate) fn print(title: &str, rows: &[Row], json: bool) -> anyhow::Result<()> {
+    match json {
+        true => print_json(rows),
+        false => Ok(print_table(title, rows)?),
+    }
+}
+
+/// Prints one JSON object per line.
 pub(crate) fn print_json(rows: &[Row]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     for row in rows {
@@ -57,13 +65,13 @@ pub(crate) fn print_json(rows: &[Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A table with a title.
-pub(crate) fn print_table(title: &str, rows: &[Row]) -> io::Result<()> {
+/// Prints a table with a title.
+fn print_table(title: &str, rows: &[Row]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let Some(first) = rows.first() else { return Ok(()) };
     writeln!(out, "\n{BOLD}{}{BOLD:#}  {title}", first.bench)?;
     let (unit, allowed) = (first.unit, first.allowed.map_or("", |_| "allowed"));
-    let heads = line(["", unit, "ratio", "lowest to highest", allowed]);
+    let heads = line(["", unit, "ratio", "min to max", allowed]);
     writeln!(out, "{FAINT}{heads}{FAINT:#}")?;
     for row in rows {
         let style = if row.system.starts_with("tollgate") { BOLD } else { Style::new() };

@@ -1,4 +1,4 @@
-//! Rounds: every system has its turn in each, and the median counts.
+//! Rounds: every system has one turn in each, and the median of the rounds is the figure.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::progress;
 /// One measurement.
 pub(crate) struct Sample {
     pub(crate) value: f64,
-    /// Which share of the checks was allowed, where that says something.
+    /// Share of the checks that were allowed, if that is of interest.
     pub(crate) allowed: Option<f64>,
 }
 
 impl Sample {
-    /// The nanoseconds of one check, if each of these threads made so many in that time.
+    /// Creates a sample in nanoseconds per check, if each thread made `checks` checks in `time`.
     pub(crate) fn of_checks(time: Duration, checks: u64, threads: usize, allowed: u64) -> Sample {
         let share = allowed as f64 / (checks as f64 * threads as f64);
         Sample { value: time.as_nanos() as f64 / checks as f64, allowed: Some(share) }
@@ -22,42 +22,42 @@ impl Sample {
 /// All measurements of one system.
 pub(crate) struct Series {
     pub(crate) system: &'static str,
-    /// The system it is compared with.
+    /// The system with which it is compared.
     pub(crate) against: &'static str,
     samples: Vec<Sample>,
 }
 
-/// One of those that take turns.
+/// A system that takes turns with others.
 pub(crate) struct Contender<S> {
     pub(crate) name: &'static str,
     pub(crate) against: &'static str,
     pub(crate) system: S,
 }
 
-/// Measures each in turn, round after round. What slows the machine for a while then slows all of
-/// them, and not just the one whose turn it was.
+/// Measures each system in turn, round after round, so that a slow phase of the machine affects all of
+/// them and not only one.
 pub(crate) fn take_turns<S>(
     rounds: usize,
     contenders: &[Contender<S>],
     mut measure: impl FnMut(&S) -> anyhow::Result<Sample>,
 ) -> anyhow::Result<Vec<Series>> {
-    let all = alternate(rounds, contenders.len(), |place| measure(&contenders[place].system))?;
+    let all = alternate(rounds, contenders.len(), |index| measure(&contenders[index].system))?;
     let series = |(c, samples): (&Contender<S>, _)| Series::new(c.name, c.against, samples);
     Ok(contenders.iter().zip(all).map(series).collect())
 }
 
-/// The same for whatever is measured: calls with the place of each, and returns what came of it for
-/// each, one of every round.
+/// Calls `measure` with each index in turn, round after round. Returns the results of each index, one
+/// per round.
 pub(crate) fn alternate<T>(
     rounds: usize,
-    places: usize,
+    count: usize,
     mut measure: impl FnMut(usize) -> anyhow::Result<T>,
 ) -> anyhow::Result<Vec<Vec<T>>> {
-    let mut all: Vec<Vec<T>> = (0..places).map(|_| Vec::with_capacity(rounds)).collect();
+    let mut all: Vec<Vec<T>> = (0..count).map(|_| Vec::with_capacity(rounds)).collect();
     for round in 1..=rounds {
         progress::round(round);
-        for (place, results) in all.iter_mut().enumerate() {
-            results.push(measure(place)?);
+        for (index, results) in all.iter_mut().enumerate() {
+            results.push(measure(index)?);
         }
     }
     Ok(all)
@@ -72,7 +72,7 @@ impl Series {
         median(self.samples.iter().map(|sample| sample.value).collect())
     }
 
-    /// How much it is of what the other had in the same round: what slows the machine for a while slows
+    /// Returns the median of the ratios within each round, since a slow phase of the machine affects
     /// both.
     pub(crate) fn ratio_to(&self, other: &Series) -> f64 {
         let pairs = self.samples.iter().zip(&other.samples);
@@ -84,7 +84,7 @@ impl Series {
         shares.map(median)
     }
 
-    /// The lowest and the highest.
+    /// Returns the minimum and the maximum.
     pub(crate) fn range(&self) -> (f64, f64) {
         let values = || self.samples.iter().map(|sample| sample.value);
         (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_in_the_middle() {
+    fn median_of_odd_and_even_counts() {
         assert_eq!(median(vec![5.0, 1.0, 100.0]), 5.0);
         assert_eq!(median(vec![1.0, 4.0, 2.0, 100.0]), 3.0);
     }

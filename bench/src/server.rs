@@ -1,6 +1,7 @@
-//! The server beside others: requests per second of its processor time, on one core, with the load on
+//! Our server and others: requests per second of CPU time, with the server on one core and the load on
 //! the other.
 
+mod args;
 mod bench;
 mod bytes;
 mod goals;
@@ -16,34 +17,31 @@ use anyhow::Context;
 use tollgate_core::{Name, Policy};
 use tollgate_server::Server;
 
-use crate::args::{Protocol, Serve, ServerArgs};
-use crate::report;
+use crate::goals::print_goals;
 use crate::rounds::{self, Sample, Series};
-use crate::{goals as judge, machine, progress};
+use crate::{machine, progress, report};
 
+use args::Protocol;
+pub(crate) use args::{ServeArgs, ServerArgs};
 use bench::Bench;
-pub(crate) use bench::NAMES;
 use plan::Plan;
 use systems::Running;
 
 pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<()> {
-    let plan = Plan::new(args.rounds()?, args.quick);
-    machine::announce(args.json);
-    if args.quick {
-        eprintln!("--quick: few rounds and few requests; these figures are not to be quoted");
-    }
+    let options = &args.options;
+    let plan = Plan::new(args.rounds()?, options.quick);
+    machine::print(options.json);
+    options.warn_if_quick();
     let mut rows = Vec::new();
-    for bench in bench::ALL.iter().filter(|bench| args.wants(bench.name)) {
+    for bench in bench::ALL.iter().filter(|bench| args.includes(bench.name)) {
         let figures = report::rows(bench.name, bench.unit, &measure(bench, &plan)?);
-        if !args.json {
-            report::print_table(bench.about, &figures)?;
-        }
+        report::print(bench.about, &figures, options.json)?;
         rows.extend(figures);
     }
-    judge::conclude(&goals::ALL, &rows, args.json)
+    print_goals(&goals::ALL, &rows, options.json)
 }
 
-/// All systems of one bench, in turns. Each is started once, and knows all keys before it counts.
+/// Measures all systems of one bench in turns. Each is started once.
 fn measure(bench: &Bench, plan: &Plan) -> anyhow::Result<Vec<Series>> {
     let mut running = Vec::new();
     for system in bench.systems {
@@ -52,26 +50,26 @@ fn measure(bench: &Bench, plan: &Plan) -> anyhow::Result<Vec<Series>> {
         }
     }
     progress::begin(bench.name);
-    let samples = rounds::alternate(plan.rounds, running.len(), |place| {
-        let one = &running[place];
-        let value = (bench.value)(one, plan).with_context(|| one.system.name)?;
+    let samples = rounds::alternate(plan.rounds, running.len(), |index| {
+        let process = &running[index];
+        let value = (bench.value)(process, plan).with_context(|| process.system.name)?;
         Ok(Sample { value, allowed: None })
     })?;
     progress::end();
     let base = bench.systems.first().map_or("", |system| system.name);
-    let has_base = running.iter().any(|one| one.system.name == base);
-    let series = |(one, samples): (&Running, Vec<Sample>)| {
-        let against = if has_base { base } else { one.system.name };
-        Series::new(one.system.name, against, samples)
+    let has_base = running.iter().any(|process| process.system.name == base);
+    let series = |(process, samples): (&Running, Vec<Sample>)| {
+        let against = if has_base { base } else { process.system.name };
+        Series::new(process.system.name, against, samples)
     };
     Ok(running.iter().zip(samples).map(series).collect())
 }
 
-/// What `/v1/check` is asked about: as much as the commands of the Redis protocol say.
+/// Limit of the policy for `/v1/check`: the same as in the commands of the Redis protocol.
 const LIMIT: &str = "gcra 30/min burst 16";
 
-/// Our server, as a process of its own, until it is killed.
-pub(crate) fn serve(args: &Serve) -> anyhow::Result<()> {
+/// Runs our server until the process is killed.
+pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let address = SocketAddr::from(([127, 0, 0, 1], args.port));
     let server = Server::builder().threads(args.threads);
     let server = match args.protocol {

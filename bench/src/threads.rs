@@ -1,18 +1,18 @@
-//! The same work on several threads at once.
+//! The same work on several threads.
 
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Does the work on so many threads, which begin together. Returns the time of the slowest and
-/// the sum of what they return.
+/// Runs the work on this many threads, which start together. Returns the time of the slowest thread
+/// and the sum of the results.
 pub(crate) fn together(threads: usize, work: impl Fn(usize) -> u64 + Sync) -> (Duration, u64) {
     let start = Barrier::new(threads);
     let timed = |thread| {
         start.wait();
-        let begun = Instant::now();
+        let start_time = Instant::now();
         let result = work(thread);
-        (begun.elapsed(), result)
+        (start_time.elapsed(), result)
     };
     let timed = &timed;
     let results: Vec<(Duration, u64)> = thread::scope(|scope| {

@@ -23,8 +23,11 @@ pub(crate) fn check(bytes: &[u8]) {
     }
     let (memory, plain) = (memory(), PlainStore::default());
     let mut simulators = [
-        Simulator::in_store(limits.clone(), Box::new(move |op, at| memory.apply_one(op, Some(at)))),
-        Simulator::in_store(limits, Box::new(move |op, at| plain.apply_one(op, at))),
+        Simulator::with_store(
+            limits.clone(),
+            Box::new(move |op, at| memory.apply_one(op, Some(at))),
+        ),
+        Simulator::with_store(limits, Box::new(move |op, at| plain.apply_one(op, at))),
     ];
     for step in lines.iter().filter_map(|line| Step::parse(line).ok()) {
         let [answer, plain] = simulators.each_mut().map(|simulator| answer(simulator, &step));
@@ -52,6 +55,6 @@ fn lines(bytes: &[u8]) -> Vec<String> {
 
 /// What is said to a step, in JSON, or what is wrong with it.
 fn answer(simulator: &mut Simulator, step: &Step<'_>) -> Result<String, String> {
-    let answer = simulator.answer(step).map_err(|error| error.to_string())?;
+    let answer = simulator.decide(step).map_err(|error| error.to_string())?;
     Ok(answer.to_json())
 }

@@ -1,10 +1,10 @@
 """Checks keys with limits: `python3 client.py PORT KEYS IN_FLIGHT STRATEGY`.
 
-KEYS is a file with one key a line. The first line printed says what this is. Then, for each line
-`FROM COUNT` of standard input, so many keys from there on are checked, IN_FLIGHT at a time, and what
-that took is printed as one JSON object.
+KEYS is a file with one key per line. The first line printed has the names and versions. Then, for
+each line `FROM COUNT` of standard input, it checks COUNT keys beginning with number FROM, IN_FLIGHT
+at a time, and prints the measurements as one JSON object.
 
-Of the ways it offers to have 50 checks in flight, this was the fastest when tried: its asyncio storage
+Of its ways to have 50 checks in flight, this was the fastest when tried: its asyncio storage
 over redis-py with hiredis, where each of 50 coroutines has a connection of its own out of a pool.
 coredis, its default, was slower, and 50 threads with the blocking storage slower still. It has no way
 to send several checks over one connection at once.
@@ -38,7 +38,7 @@ async def check_some(limiter, keys):
 
 async def measure(limiter, keys, in_flight):
     begun, used = time.perf_counter(), time.process_time()
-    # All take from one iterator, so that no one is done before the others.
+    # All coroutines take from one iterator, so that none ends before the others.
     shared = iter(keys)
     allowed = await asyncio.gather(*(check_some(limiter, shared) for _ in range(in_flight)))
     return {
@@ -56,7 +56,7 @@ async def main(port, file, in_flight, strategy):
     limiter = STRATEGIES[strategy](storage)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("limits", "redis", "hiredis"))
     print(f"{libraries}, Python {platform.python_version()}", flush=True)
-    # Nothing is in flight while a line is waited for, so that the wait may block.
+    # Nothing is in flight while it waits for a line, so reading may block.
     for line in sys.stdin:
         first, count = map(int, line.split())
         measured = await measure(limiter, keys[first : first + count], int(in_flight))

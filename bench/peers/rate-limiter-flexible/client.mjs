@@ -1,12 +1,12 @@
 // Checks keys with rate-limiter-flexible: `node client.mjs PORT KEYS IN_FLIGHT`.
 //
-// KEYS is a file with one key a line. The first line printed says what this is. Then, for each line
-// `FROM COUNT` of standard input, so many keys from there on are checked, IN_FLIGHT at a time, and
-// what that took is printed as one JSON object.
+// KEYS is a file with one key per line. The first line printed has the names and versions. Then, for
+// each line `FROM COUNT` of standard input, it checks COUNT keys beginning with number FROM, IN_FLIGHT
+// at a time, and prints the measurements as one JSON object.
 //
-// As its documentation shows it: ioredis, which it uses by default, with the offline queue off; all
-// else is left as it is. ioredis sends everything over one connection and does not wait for answers
-// in between, so 50 calls of consume() are 50 checks in flight.
+// As its documentation shows: ioredis, its default, with the offline queue off and default settings
+// otherwise. ioredis sends everything over one connection without waiting for replies in between, so
+// 50 calls of consume() are 50 checks in flight.
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const client = new Redis({ host: '127.0.0.1', port: Number(port), enableOfflineQ
 await once(client, 'ready');
 const limiter = new RateLimiterRedis({ storeClient: client, points: 1000, duration: 60 });
 
-/** Whether the key may pass. A denial is thrown, too, but it is no Error. */
+/** Returns whether the check is allowed. A denial is thrown too, but is not an Error. */
 async function allows(key) {
   try {
     await limiter.consume(key);

@@ -1,7 +1,7 @@
-//! What a key costs in memory.
+//! Memory per key.
 //!
-//! Every system is filled in a process of its own, so that nobody inherits what another's
-//! allocations left behind.
+//! Every system is filled in a process of its own, so that it is not affected by allocations of
+//! another.
 
 use std::env;
 use std::process::Command;
@@ -14,8 +14,8 @@ use crate::in_process::{ours, peers, systems};
 use crate::rounds::{self, Contender, Sample, Series};
 use crate::{keys, memory};
 
-/// Memory hardly differs from round to round; hashes are seeded anew, that is all.
-const ROUNDS: usize = 3;
+/// Maximum number of rounds: memory hardly differs between them, only by the seeds of hashes.
+const MAX_ROUNDS: usize = 3;
 
 pub(crate) fn one_million(plan: &Plan) -> anyhow::Result<Vec<Series>> {
     measure(plan, 1_000_000, &[peers::KEYED, ours::MAIN, ours::OTHERS])
@@ -26,17 +26,17 @@ pub(crate) fn five_million(plan: &Plan) -> anyhow::Result<Vec<Series>> {
 }
 
 fn measure(plan: &Plan, keys: u64, groups: &[&[&'static str]]) -> anyhow::Result<Vec<Series>> {
-    let keys = keys / plan.fewer;
+    let keys = keys / plan.divisor;
     let named = |name| Contender { name, against: systems::against(name), system: name };
     let contenders: Vec<Contender<&str>> = groups.concat().into_iter().map(named).collect();
-    rounds::take_turns(plan.rounds.min(ROUNDS), &contenders, |name| {
-        let bytes = fill_elsewhere(name, keys)?;
+    rounds::take_turns(plan.rounds.min(MAX_ROUNDS), &contenders, |name| {
+        let bytes = fill_in_new_process(name, keys)?;
         Ok(Sample { value: bytes as f64 / keys as f64, allowed: None })
     })
 }
 
 /// Starts this program again as `fill SYSTEM KEYS` and reads what it prints.
-fn fill_elsewhere(system: &str, keys: u64) -> anyhow::Result<u64> {
+fn fill_in_new_process(system: &str, keys: u64) -> anyhow::Result<u64> {
     let mut command = Command::new(env::current_exe()?);
     let output = command.args(["fill", system, &keys.to_string()]).output()?;
     let failed = || format!("filling {system}: {}", String::from_utf8_lossy(&output.stderr));
@@ -44,15 +44,15 @@ fn fill_elsewhere(system: &str, keys: u64) -> anyhow::Result<u64> {
     String::from_utf8_lossy(&output.stdout).trim().parse().with_context(failed)
 }
 
-/// Fills one system and prints by how many bytes the process grew. What the system takes before
-/// its first key counts too.
+/// Fills one system and prints by how many bytes the process grew, including what the system allocates
+/// before its first key.
 pub(crate) fn fill(name: &str, keys: u64) -> anyhow::Result<()> {
     let before = memory::resident()?;
     let system = systems::build(name, Pace::Slow)?;
     let mut allowed = 0;
     keys::each(keys, |key| allowed += u64::from(system.check(key)));
     let after = memory::resident()?;
-    anyhow::ensure!(allowed == keys, "{allowed} of {keys} were allowed; all are new");
+    anyhow::ensure!(allowed == keys, "{allowed} of {keys} checks were allowed; expected all");
     println!("{}", after.saturating_sub(before));
     Ok(())
 }

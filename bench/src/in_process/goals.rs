@@ -1,9 +1,9 @@
-//! What the figures must be. All are ratios from one run, so that the machine matters less.
+//! The goals. All are ratios from one run, so that the machine matters less.
 
 use crate::goals::{Bound, Goal};
 use crate::in_process::systems::MAIN;
 
-/// Our other algorithms whose state has a fixed size.
+/// Our other algorithms with a state of fixed size.
 const FIXED_SIZE: [&str; 6] = [
     "tollgate token-bucket",
     "tollgate leaky-bucket",

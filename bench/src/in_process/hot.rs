@@ -1,4 +1,4 @@
-//! One key that everyone asks about.
+//! Checks of one hot key.
 
 use crate::in_process::limit::Pace;
 use crate::in_process::plan::Plan;
@@ -17,7 +17,7 @@ pub(crate) fn two_threads(plan: &Plan) -> anyhow::Result<Vec<Series>> {
 
 fn measure(plan: &Plan, threads: usize, groups: &[&[&'static str]]) -> anyhow::Result<Vec<Series>> {
     let contenders = systems::contenders(groups, Pace::Fast)?;
-    // Each thread has its own copy of the text, as each request has.
+    // Each thread has its own copy of the key, as each request has.
     let keys: Vec<String> = (0..threads).map(|_| hot_key()).collect();
     rounds::take_turns(plan.rounds, &contenders, |system| {
         let work = |thread: usize| system.check_hot(&keys[thread], plan.hot_checks);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// So many in each period, and so many at once.
+/// A rate and a burst.
 pub(crate) struct Limit {
     pub(crate) count: u32,
     pub(crate) period: Duration,
@@ -12,12 +12,12 @@ pub(crate) struct Limit {
 /// One of the two limits in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// A million a second. A loop around one key asks 10 to 30 million times a second, so it is
-    /// denied most of the time and allowed once a microsecond: both ways are measured. The faster
-    /// a system, the smaller the share it allows, and the table shows it.
+    /// A million per second. A loop around one key makes 10 to 30 million checks per second, so most are
+    /// denied and one per microsecond is allowed: both paths are measured. The faster a system, the
+    /// smaller the share it allows, which the table shows.
     Fast,
-    /// One a minute: no key is forgotten between two turns, so that what is measured is a check of
-    /// a key that is known. Each is asked about so seldom that it is always allowed.
+    /// One per minute: no key expires between two turns, so that checks of known keys are measured.
+    /// Each key is checked so rarely that it is always allowed.
     Slow,
 }
 
@@ -31,7 +31,7 @@ impl Pace {
 }
 
 impl Limit {
-    /// The time in which one comes back.
+    /// Returns the time in which one unit is refilled.
     pub(crate) fn interval(&self) -> Duration {
         self.period / self.count
     }

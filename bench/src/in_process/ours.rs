@@ -1,4 +1,4 @@
-//! Ours.
+//! Tollgate.
 
 use std::hint::black_box;
 use std::sync::{Arc, Weak};
@@ -7,14 +7,14 @@ use std::thread;
 use tollgate::{Clock, Limiter, MemoryStore};
 
 use crate::in_process::limit::Pace;
-use crate::in_process::system::{CACHED_FOR, System};
+use crate::in_process::system::{CLOCK_INTERVAL, System};
 
 struct Ours(Limiter);
 
-/// How many keys a batch has.
+/// Number of keys in a batch.
 const BATCH: usize = 16;
 
-/// The row that stands beside the peers: it is `gcra`.
+/// The system to compare with the peers: `gcra`.
 pub(crate) const MAIN: &[&str] = &["tollgate"];
 
 /// The other algorithms, and two limits in one policy.
@@ -31,7 +31,7 @@ pub(crate) const OTHERS: &[&str] = &[
     "tollgate two limits",
 ];
 
-/// The main row with a cached clock: one that stands still, and a thread that sets it now and then.
+/// The main system with a cached clock: a manual clock that a thread sets regularly.
 pub(crate) const CACHED: &[&str] = &["tollgate cached clock"];
 
 pub(crate) fn build(name: &str, pace: Pace) -> anyhow::Result<Option<Box<dyn System>>> {
@@ -49,22 +49,22 @@ fn cached() -> anyhow::Result<Arc<MemoryStore>> {
     let clock = Clock::manual();
     clock.set(Clock::system().now());
     let store = MemoryStore::builder().clock(clock).build()?;
-    let kept = Arc::downgrade(&store);
-    thread::spawn(move || keep_up(&kept));
+    let weak = Arc::downgrade(&store);
+    thread::spawn(move || update_clock(&weak));
     Ok(store)
 }
 
-/// Sets the clock of a store for as long as there is one.
-fn keep_up(store: &Weak<MemoryStore>) {
+/// Sets the clock of a store until the store is dropped.
+fn update_clock(store: &Weak<MemoryStore>) {
     let system = Clock::system();
     while let Some(store) = store.upgrade() {
         store.clock().set(system.now());
         drop(store);
-        thread::sleep(CACHED_FOR);
+        thread::sleep(CLOCK_INTERVAL);
     }
 }
 
-/// A million a second, or as near as the algorithm comes with a state that stays small.
+/// A million per second, or as near as the algorithm gets with a small state.
 fn fast(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "tollgate" | "tollgate cached clock" => &["gcra 1000000/s burst 100"],
@@ -82,7 +82,7 @@ fn fast(name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// So slow that no key can be forgotten before it is counted.
+/// So slow that no key expires before the end of the bench.
 fn slow(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "tollgate" | "tollgate cached clock" => &["gcra 1/min burst 100"],

@@ -10,13 +10,13 @@ mod throttlecrab;
 use crate::in_process::limit::Limit;
 use crate::in_process::system::System;
 
-/// Those with a bucket for each key.
+/// Peers with a bucket for each key.
 pub(crate) const KEYED: &[&str] = &["governor", "throttlecrab", "limitador", "naive map"];
 
-/// Those with one bucket and no key to look up; they can only be asked about a hot key.
+/// Peers with one bucket and no key; they can only be compared with a hot key.
 pub(crate) const ONE_BUCKET: &[&str] = &["governor direct", "ratelimit", "leaky-bucket"];
 
-/// The same peer as the base, but for the clock: a thread reads it now and then.
+/// The base peer with a cached clock, which a thread updates regularly.
 pub(crate) const CACHED: &[&str] = &["governor cached clock"];
 
 pub(crate) fn build(name: &str, limit: &Limit) -> anyhow::Result<Option<Box<dyn System>>> {

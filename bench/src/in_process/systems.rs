@@ -7,28 +7,28 @@ use crate::in_process::system::System;
 use crate::in_process::{ours, peers};
 use crate::rounds::Contender;
 
-/// The peer that all are compared with.
+/// The peer with which all systems are compared.
 pub(crate) const BASE: &str = "governor";
 
-/// Ours, the main row, with which our other algorithms are compared.
+/// Our main system, with which our other algorithms are compared.
 pub(crate) const MAIN: &str = "tollgate";
 
 pub(crate) fn build(name: &str, pace: Pace) -> anyhow::Result<Box<dyn System>> {
     let ours = || ours::build(name, pace).transpose();
     let built = peers::build(name, &pace.limit()).transpose().or_else(ours).transpose()?;
-    built.with_context(|| format!("there is no system \"{name}\""))
+    built.with_context(|| format!("unknown system {name:?}"))
 }
 
-/// Peers and ours in the order of their turns.
+/// Returns peers and ours in the order of their turns.
 pub(crate) fn contenders(
     groups: &[&[&'static str]],
     pace: Pace,
 ) -> anyhow::Result<Vec<Contender<Box<dyn System>>>> {
-    let one = |name| {
+    let contender = |name| {
         let system = build(name, pace)?;
         Ok(Contender { name, against: against(name), system })
     };
-    groups.concat().into_iter().map(one).collect()
+    groups.concat().into_iter().map(contender).collect()
 }
 
 pub(crate) fn against(name: &str) -> &'static str {
@@ -43,9 +43,9 @@ pub(crate) fn against(name: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Else the systems would not be comparable.
+    /// Otherwise the systems would not be comparable.
     #[test]
-    fn everyone_allows_exactly_the_burst() {
+    fn every_system_allows_exactly_the_burst() {
         let key = "user:000000000000001".to_owned();
         for name in
             [peers::KEYED, peers::CACHED, peers::ONE_BUCKET, ours::MAIN, ours::CACHED].concat()
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_keeps_keys_apart() {
+    fn every_system_counts_keys_separately() {
         let keys: Vec<String> = (0..50).map(|n| format!("user:{n:015}")).collect();
         for name in [peers::KEYED, ours::MAIN].concat() {
             let system = build(name, Pace::Slow).unwrap();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_systems_are_refused() {
-        assert!(build("nobody", Pace::Fast).is_err());
+    fn unknown_systems_are_errors() {
+        assert!(build("unknown", Pace::Fast).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A million keys, each asked about equally often.
+//! Checks of random keys of a million.
 
 use crate::in_process::limit::Pace;
 use crate::in_process::plan::Plan;
@@ -16,7 +16,7 @@ pub(crate) fn two_threads(plan: &Plan) -> anyhow::Result<Vec<Series>> {
     measure(plan, 2, &[peers::KEYED, ours::MAIN], |system, keys| system.check_each(keys))
 }
 
-/// Only beside the peer that all are compared with, which is asked one by one.
+/// Compared only with the base peer, which checks one key per call.
 pub(crate) fn batches(plan: &Plan) -> anyhow::Result<Vec<Series>> {
     let groups: [&[&str]; 2] = [&[systems::BASE], ours::MAIN];
     measure(plan, 1, &groups, |system, keys| system.check_batches(keys))
@@ -29,7 +29,7 @@ fn measure(
     check: impl Fn(&dyn System, &[String]) -> u64 + Sync,
 ) -> anyhow::Result<Vec<Series>> {
     let contenders = systems::contenders(groups, Pace::Slow)?;
-    // Each thread draws for itself.
+    // Each thread has its own random keys.
     let draws: Vec<Vec<String>> =
         (1..).take(threads).map(|seed| keys::drawn(plan.draws, plan.keys, seed)).collect();
     contenders.iter().for_each(|contender| fill(contender.system.as_ref(), plan.keys));
@@ -41,9 +41,9 @@ fn measure(
     })
 }
 
-/// Before the first round, and again before each turn: whoever forgot idle keys while the others
-/// had their turn must hold them all again, and everyone finds the processor's caches filled with
-/// his own data, as if he were alone in the process.
+/// Runs before the first round and before each turn: a system that dropped idle keys during the turns of
+/// others must hold them all again, and every system finds the CPU caches filled with its own data, as
+/// if it were alone in the process.
 fn fill(system: &dyn System, keys: u64) {
     keys::each(keys, |key| {
         system.check(key);

@@ -1,4 +1,4 @@
-//! What is told of every system.
+//! The figures of every system.
 
 use crate::redis::turn::Turn;
 
@@ -22,25 +22,25 @@ pub(crate) const ALL: [Bench; 5] = [
     Bench {
         name: CLIENT_CPU,
         unit: "us",
-        about: "processor time of the client for a check",
+        about: "CPU time of the client per check",
         value: Turn::client_micros,
     },
     Bench {
         name: REDIS_CPU,
         unit: "us",
-        about: "processor time of Redis for a check",
+        about: "CPU time of Redis per check",
         value: Turn::redis_micros,
     },
     Bench {
         name: "redis-cpu-new",
         unit: "us",
-        about: "the same, of a key that Redis does not know yet",
+        about: "CPU time of Redis per check of a new key",
         value: |turn| turn.new.redis_micros(),
     },
     Bench {
         name: "redis-cpu-known",
         unit: "us",
-        about: "the same, of a key that Redis knows",
+        about: "CPU time of Redis per check of a known key",
         value: |turn| turn.known.redis_micros(),
     },
 ];

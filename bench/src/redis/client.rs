@@ -1,8 +1,8 @@
-//! A client in a process of its own, so that its processor time is nobody else's.
+//! A client in a process of its own, so that its CPU time can be measured separately.
 //!
-//! It is started with the port of Redis, a file of keys, and how many checks are to be in flight. It
-//! says what it is in one line. Then it is told `FROM COUNT`, checks so many keys from there on, and
-//! answers with one line of JSON, as often as it is asked; it ends when its input ends.
+//! Its arguments are the port of Redis, a file of keys, and the number of checks in flight. It prints
+//! one line with its name and version. Then, for each input line `FROM COUNT`, it checks COUNT keys
+//! beginning with number FROM and prints one line of JSON. It ends when its input ends.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::redis::peers;
 use crate::redis::plan::IN_FLIGHT;
-use crate::redis::system::{Kind, System};
+use crate::redis::system::{System, SystemKind};
 
 pub(crate) struct Client {
     process: Child,
@@ -22,50 +22,58 @@ pub(crate) struct Client {
     output: BufReader<ChildStdout>,
 }
 
-/// What a client says of the checks it made.
+/// The measurements of a client for a number of checks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Pass {
     pub(crate) checks: u64,
     pub(crate) allowed: u64,
     pub(crate) seconds: f64,
-    /// Of the whole process, in user and system mode.
+    /// CPU time of the whole process, in user and system mode.
     pub(crate) cpu_seconds: f64,
 }
 
 impl Client {
-    /// The client of a system; `None` if that is a peer which cannot be run here.
-    pub(crate) fn of(system: &System, port: u16, keys: &Path) -> anyhow::Result<Option<Client>> {
+    /// Starts the client of a system; `None` if it is a peer that cannot be run here.
+    pub(crate) fn start_for(
+        system: &System,
+        port: u16,
+        keys: &Path,
+    ) -> anyhow::Result<Option<Client>> {
         let command = match &system.kind {
-            Kind::Ours { .. } => {
+            SystemKind::Ours { .. } => {
                 let mut command = Command::new(env::current_exe()?);
                 command.arg("redis-client");
                 Some(command)
             }
-            Kind::Peer { peer, .. } => peers::command_of(peer)?,
+            SystemKind::Peer { peer, .. } => peers::command_of(peer)?,
         };
         let Some(mut command) = command else { return Ok(None) };
         command.arg(port.to_string()).arg(keys).arg(IN_FLIGHT.to_string());
         command.args(match system.kind {
-            Kind::Ours { .. } => Some(system.name),
-            Kind::Peer { strategy, .. } => strategy,
+            SystemKind::Ours { .. } => Some(system.name),
+            SystemKind::Peer { strategy, .. } => strategy,
         });
-        Client::start(&mut command).with_context(|| format!("starting {}", system.name)).map(Some)
+        Client::start(&mut command)
+            .with_context(|| format!("cannot start {}", system.name))
+            .map(Some)
     }
 
     fn start(command: &mut Command) -> anyhow::Result<Client> {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let input = process.stdin.take().context("it has no input")?;
-        let output = BufReader::new(process.stdout.take().context("it has no output")?);
+        let input = process.stdin.take().context("the client has no standard input")?;
+        let output =
+            BufReader::new(process.stdout.take().context("the client has no standard output")?);
         let mut client = Client { process, input, output };
         eprintln!("{}", client.line()?.trim_end());
         Ok(client)
     }
 
-    /// Has it check so many keys of the file from this one on.
+    /// Lets the client check `count` keys of the file, beginning with number `from`.
     pub(crate) fn pass(&mut self, from: usize, count: usize) -> anyhow::Result<Pass> {
         writeln!(self.input, "{from} {count}")?;
         let line = self.line()?;
-        serde_json::from_str(&line).with_context(|| format!("the client said {line:?}"))
+        serde_json::from_str(&line)
+            .with_context(|| format!("unexpected output of the client: {line:?}"))
     }
 
     fn line(&mut self) -> anyhow::Result<String> {
@@ -78,7 +86,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // It is gone, or will be: nothing else can be done about it here.
+        // Errors are ignored: the client has ended, or cannot be ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

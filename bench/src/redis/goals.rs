@@ -1,4 +1,4 @@
-//! What the figures must be. All are ratios from one run, so that the machine matters less.
+//! The goals. All are ratios from one run, so that the machine matters less.
 
 use crate::goals::{Bound, Goal};
 use crate::redis::bench::{CLIENT_CPU, REDIS_CPU};
@@ -13,15 +13,15 @@ pub(crate) const ALL: [Goal; 2] = [
     Goal { bench: REDIS_CPU_GCRA, system: MAIN, bound: Bound::AtMost(1.25) },
 ];
 
-/// The rows that goals are about, once more under names of their own. There are none if the peer
-/// could not be measured.
+/// Returns the rows of the goals again, under names of their own. There are none if the peer could
+/// not be measured.
 pub(crate) fn figures(rows: &[Row]) -> Vec<Row> {
     let figure = |(bench, name)| {
-        let is_it = |row: &&Row| row.bench == bench && row.system == MAIN && row.against == BASE;
-        let mut row = rows.iter().find(is_it)?.clone();
+        let matches = |row: &&Row| row.bench == bench && row.system == MAIN && row.against == BASE;
+        let mut row = rows.iter().find(matches)?.clone();
         row.bench = name;
         Some(row)
     };
-    let wanted = [(CLIENT_CPU, CLIENT_CPU_GCRA), (REDIS_CPU, REDIS_CPU_GCRA)];
-    wanted.into_iter().filter_map(figure).collect()
+    let names = [(CLIENT_CPU, CLIENT_CPU_GCRA), (REDIS_CPU, REDIS_CPU_GCRA)];
+    names.into_iter().filter_map(figure).collect()
 }

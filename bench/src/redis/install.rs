@@ -1,41 +1,42 @@
-//! Installs what a peer needs, below `target`, once.
+//! Installs the packages of a peer below `target`, once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::succeed;
-use crate::redis::peers::Peer;
+use crate::command::run;
+use crate::redis::peer::Peer;
 
-/// Written when all is done: an installation that was broken off is not taken for one.
-const DONE: &str = "installed";
+/// Written at the end, so that an interrupted installation does not count.
+const DONE_FILE: &str = "installed";
 
-/// The folder with the peer's program and packages.
+/// Returns the directory with the peer's program and packages, after installing them if needed.
 pub(crate) fn install(peer: &Peer) -> anyhow::Result<PathBuf> {
-    succeed(Command::new(peer.language).arg("--version"))?;
+    run(Command::new(peer.language).arg("--version"))?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = root.join("target/peers").join(peer.name);
-    if !is_done(peer, &folder) {
+    let directory = root.join("target/peers").join(peer.name);
+    if !is_installed(peer, &directory) {
         eprintln!("installing {}", peer.name);
-        install_packages(peer, &folder)?;
+        install_packages(peer, &directory)?;
     }
-    // Each time: it may be another one than the last time.
-    fs::write(folder.join(peer.program.name), peer.program.text)?;
-    Ok(folder)
+    // Written each time, since the program may have changed.
+    fs::write(directory.join(peer.program.name), peer.program.text)?;
+    Ok(directory)
 }
 
-/// Whether these versions were installed.
-fn is_done(peer: &Peer, folder: &Path) -> bool {
-    fs::read_to_string(folder.join(DONE)).is_ok_and(|manifest| manifest == peer.manifest.text)
+/// Returns whether these versions are installed.
+fn is_installed(peer: &Peer, directory: &Path) -> bool {
+    fs::read_to_string(directory.join(DONE_FILE))
+        .is_ok_and(|manifest| manifest == peer.manifest.text)
 }
 
-fn install_packages(peer: &Peer, folder: &Path) -> anyhow::Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
+fn install_packages(peer: &Peer, directory: &Path) -> anyhow::Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory)?;
     }
-    fs::create_dir_all(folder)?;
-    fs::write(folder.join(peer.manifest.name), peer.manifest.text)?;
-    succeed(&mut (peer.installer)(folder))?;
-    fs::write(folder.join(DONE), peer.manifest.text)?;
+    fs::create_dir_all(directory)?;
+    fs::write(directory.join(peer.manifest.name), peer.manifest.text)?;
+    run(&mut (peer.installer)(directory))?;
+    fs::write(directory.join(DONE_FILE), peer.manifest.text)?;
     Ok(())
 }

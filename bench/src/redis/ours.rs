@@ -18,33 +18,34 @@ use tokio::task::JoinSet;
 use tollgate_core::{Act, Apply, Decision, Item, Key, Name, Op, Policy, Store, StoreError};
 use tollgate_redis::RedisStore;
 
-use crate::args::RedisClient;
+use crate::redis::args::RedisClientArgs;
 use crate::redis::client::Pass;
-use crate::redis::system::{self, Kind, System};
+use crate::redis::system::{self, System, SystemKind};
 
 struct Ours {
     store: RedisStore,
     policy: Policy,
     keys: Vec<String>,
-    /// How many keys are checked in one call.
+    /// Number of keys in one call.
     batch: usize,
 }
 
-/// Checks what the standard input asks for, until it ends.
-pub(crate) fn serve(args: &RedisClient) -> anyhow::Result<()> {
-    let system = system::find(&args.system).context("there is no such system")?;
+/// Reads requests from standard input until it ends.
+pub(crate) fn run_client(args: &RedisClientArgs) -> anyhow::Result<()> {
+    let system =
+        system::find(&args.system).with_context(|| format!("unknown system {:?}", args.system))?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let ours = Arc::new(runtime.block_on(Ours::connect(system, args.port, &args.keys))?);
     println!("{}", system.name);
     for line in io::stdin().lines() {
-        let pass = runtime.block_on(measure(&ours, asked(&line?)?, args.in_flight))?;
+        let pass = runtime.block_on(measure(&ours, parse_range(&line?)?, args.in_flight))?;
         println!("{}", serde_json::to_string(&pass)?);
     }
     Ok(())
 }
 
 /// Reads `FROM COUNT`.
-fn asked(line: &str) -> anyhow::Result<Range<usize>> {
+fn parse_range(line: &str) -> anyhow::Result<Range<usize>> {
     let (from, count) = line.split_once(' ').context("expected FROM COUNT")?;
     let from: usize = from.parse()?;
     let count: usize = count.parse()?;
@@ -53,23 +54,23 @@ fn asked(line: &str) -> anyhow::Result<Range<usize>> {
 
 async fn measure(ours: &Arc<Ours>, keys: Range<usize>, in_flight: usize) -> anyhow::Result<Pass> {
     let checks = keys.len() as u64;
-    let (begun, used) = (Instant::now(), cpu_time());
+    let (start, cpu_start) = (Instant::now(), cpu_time());
     let allowed = check_all(ours, keys, in_flight).await?;
-    let cpu_seconds = (cpu_time() - used).as_secs_f64();
-    Ok(Pass { checks, allowed, seconds: begun.elapsed().as_secs_f64(), cpu_seconds })
+    let cpu_seconds = (cpu_time() - cpu_start).as_secs_f64();
+    Ok(Pass { checks, allowed, seconds: start.elapsed().as_secs_f64(), cpu_seconds })
 }
 
-/// Of this process, in user and system mode.
+/// Returns the CPU time of this process, in user and system mode.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.try_into().expect("a process has not used less than no time")
+    time.try_into().expect("CPU time is not negative")
 }
 
-/// Checks these keys, so many at a time; returns how many were allowed.
+/// Checks these keys, `in_flight` at a time. Returns how many were allowed.
 async fn check_all(ours: &Arc<Ours>, keys: Range<usize>, in_flight: usize) -> anyhow::Result<u64> {
     let next = Arc::new(AtomicUsize::new(keys.start));
     let mut tasks = JoinSet::new();
-    // A batch is as many checks in flight as it has keys.
+    // A batch counts as many checks in flight as it has keys.
     for _ in 0..in_flight / ours.batch {
         tasks.spawn(check_some(Arc::clone(ours), Arc::clone(&next), keys.end));
     }
@@ -96,7 +97,7 @@ async fn check_some(ours: Arc<Ours>, next: Arc<AtomicUsize>, end: usize) -> anyh
 
 impl Ours {
     async fn connect(system: &System, port: u16, keys: &Path) -> anyhow::Result<Ours> {
-        let Kind::Ours { lines, batch } = system.kind else {
+        let SystemKind::Ours { lines, batch } = system.kind else {
             anyhow::bail!("{} is not ours", system.name)
         };
         let keys = fs::read_to_string(keys).context("cannot read the keys")?;
@@ -110,22 +111,22 @@ impl Ours {
 
     async fn check(&self, key: &str) -> anyhow::Result<u64> {
         let items = self.items(key)?;
-        let mut answer = Err(StoreError::unanswered());
-        self.ask(&[self.op(&items)], slice::from_mut(&mut answer)).await;
-        Ok(u64::from(answer?.allowed))
+        let mut decision = Err(StoreError::unanswered());
+        self.apply(&[self.op(&items)], slice::from_mut(&mut decision)).await;
+        Ok(u64::from(decision?.allowed))
     }
 
     async fn check_batch(&self, keys: &[String]) -> anyhow::Result<u64> {
         let items: Vec<_> = keys.iter().map(|key| self.items(key)).collect::<Result<_, _>>()?;
         let ops: Vec<Op<'_>> = items.iter().map(|items| self.op(items)).collect();
-        let mut answers = vec![Err(StoreError::unanswered()); ops.len()];
-        self.ask(&ops, &mut answers).await;
-        let allowed = |answer: Result<Decision, StoreError>| Ok(u64::from(answer?.allowed));
-        answers.into_iter().map(allowed).sum()
+        let mut decisions = vec![Err(StoreError::unanswered()); ops.len()];
+        self.apply(&ops, &mut decisions).await;
+        let allowed = |decision: Result<Decision, StoreError>| Ok(u64::from(decision?.allowed));
+        decisions.into_iter().map(allowed).sum()
     }
 
-    async fn ask(&self, ops: &[Op<'_>], answers: &mut [Result<Decision, StoreError>]) {
-        if let Apply::Pending(later) = self.store.apply(ops, None, answers) {
+    async fn apply(&self, ops: &[Op<'_>], decisions: &mut [Result<Decision, StoreError>]) {
+        if let Apply::Pending(later) = self.store.apply(ops, None, decisions) {
             later.await;
         }
     }
@@ -149,19 +150,19 @@ mod tests {
     use crate::redis::plan::IN_FLIGHT;
 
     #[test]
-    fn stretches_are_asked_for_by_start_and_length() {
-        assert_eq!(asked("100 20").unwrap(), 100..120);
-        assert!(asked("100").is_err());
+    fn ranges_are_a_start_and_a_length() {
+        assert_eq!(parse_range("100 20").unwrap(), 100..120);
+        assert!(parse_range("100").is_err());
     }
 
-    /// Else a row would tell of denials, which write nothing.
+    /// Otherwise a figure would include denials, which write nothing.
     #[test]
     fn all_of_ours_allow_every_check() {
         let Some(server) = Server::redis() else { return };
         let file = server.folder().join("keys");
         keys::write_file(&file, &keys::shuffled_twice(100)).unwrap();
         let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        for system in system::ALL.iter().filter(|s| matches!(s.kind, Kind::Ours { .. })) {
+        for system in system::ALL.iter().filter(|s| matches!(s.kind, SystemKind::Ours { .. })) {
             server.cli(&["flushall"]);
             let ours = runtime.block_on(Ours::connect(system, server.port(), &file)).unwrap();
             let pass = runtime.block_on(measure(&Arc::new(ours), 0..200, IN_FLIGHT)).unwrap();

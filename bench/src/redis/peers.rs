@@ -1,4 +1,4 @@
-//! The peers, each a small program of its own language in `peers/`.
+//! The peers, each a small program in its own language in `peers/`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -6,24 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::redis::install;
-
-pub(crate) struct Peer {
-    pub(crate) name: &'static str,
-    /// The program that runs programs in its language.
-    pub(crate) language: &'static str,
-    /// What its packages are, in the form its installer reads.
-    pub(crate) manifest: File,
-    pub(crate) program: File,
-    /// Installs the packages of the manifest into this folder.
-    pub(crate) installer: fn(&Path) -> Command,
-    /// Runs the program of this folder.
-    runner: fn(&Path) -> Command,
-}
-
-pub(crate) struct File {
-    pub(crate) name: &'static str,
-    pub(crate) text: &'static str,
-}
+use crate::redis::peer::{File, Peer};
 
 /// npm's `rate-limiter-flexible`.
 pub(crate) static FLEXIBLE: Peer = Peer {
@@ -38,7 +21,7 @@ pub(crate) static FLEXIBLE: Peer = Peer {
         text: include_str!("../../peers/rate-limiter-flexible/client.mjs"),
     },
     installer: npm,
-    runner: |folder| command("node", [&folder.join("client.mjs")]),
+    runner: |directory| command("node", [&directory.join("client.mjs")]),
 };
 
 /// PyPI's `limits`.
@@ -51,20 +34,20 @@ pub(crate) static LIMITS: Peer = Peer {
     },
     program: File { name: "client.py", text: include_str!("../../peers/limits/client.py") },
     installer: pip,
-    runner: |folder| {
-        let mut command = command("python3", [&folder.join("client.py")]);
-        command.env("PYTHONPATH", packages(folder));
+    runner: |directory| {
+        let mut command = command("python3", [&directory.join("client.py")]);
+        command.env("PYTHONPATH", packages(directory));
         command
     },
 };
 
-/// The program of a peer, installed; `None` after saying why there is none.
+/// Installs a peer and returns its command; `None` after printing why it cannot be run.
 pub(crate) fn command_of(peer: &Peer) -> anyhow::Result<Option<Command>> {
     match install::install(peer) {
-        Ok(folder) => Ok(Some((peer.runner)(&folder))),
+        Ok(directory) => Ok(Some((peer.runner)(&directory))),
         Err(error) => {
             let message = format!("SKIPPED: {}: {error:#}", peer.name);
-            // There, a row that is missing would never be missed.
+            // In CI a missing row would go unnoticed.
             anyhow::ensure!(env::var("CI").as_deref() != Ok("true"), message);
             eprintln!("{message}");
             Ok(None)
@@ -72,21 +55,21 @@ pub(crate) fn command_of(peer: &Peer) -> anyhow::Result<Option<Command>> {
     }
 }
 
-fn npm(folder: &Path) -> Command {
+fn npm(directory: &Path) -> Command {
     let mut command = command("npm", ["install", "--no-package-lock", "--no-audit", "--no-fund"]);
-    command.arg("--prefix").arg(folder);
+    command.arg("--prefix").arg(directory);
     command
 }
 
-fn pip(folder: &Path) -> Command {
+fn pip(directory: &Path) -> Command {
     let mut command = command("python3", ["-m", "pip", "install", "--disable-pip-version-check"]);
-    command.arg("--target").arg(packages(folder));
-    command.arg("--requirement").arg(folder.join("requirements.txt"));
+    command.arg("--target").arg(packages(directory));
+    command.arg("--requirement").arg(directory.join("requirements.txt"));
     command
 }
 
-fn packages(folder: &Path) -> PathBuf {
-    folder.join("packages")
+fn packages(directory: &Path) -> PathBuf {
+    directory.join("packages")
 }
 
 fn command(program: &str, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {

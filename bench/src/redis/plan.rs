@@ -1,13 +1,13 @@
-//! How much is measured.
+//! The amount of work.
 
-/// Checks that wait for their answer at any time, of each system.
+/// Number of checks in flight.
 pub(crate) const IN_FLIGHT: usize = 50;
 
 pub(crate) struct Plan {
     pub(crate) rounds: usize,
-    /// Different keys. In each turn every key is checked twice: when it is new, and when it is known.
+    /// Number of keys. In each turn every key is checked twice: when it is new, and when it is known.
     pub(crate) keys: usize,
-    /// Checks before the first that counts, so that connections, scripts and compiled code are there.
+    /// Number of checks before the measurement, so that connections, scripts and compiled code are ready.
     pub(crate) warm_up: usize,
 }
 

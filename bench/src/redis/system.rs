@@ -1,40 +1,41 @@
-//! Who is measured, in the order of their turns.
+//! The systems that are measured, in the order of their turns.
 //!
-//! Limits are such that every check passes, and so writes: a thousand at once, and a state that lasts
-//! a minute, for all. A rate of a thousand a minute would be the same for windows, but the state of a
-//! flow that was used once would be gone after 60 ms, and no key would be known.
+//! The limits allow every check, so every check writes: a burst of a thousand and a state that lasts a
+//! minute. A rate of a thousand per minute would be the same for windows, but the state of a flow that
+//! was used once would expire after 60 ms, and no key would be known.
 
-use crate::redis::peers::{self, Peer};
+use crate::redis::peer::Peer;
+use crate::redis::peers;
 
 pub(crate) struct System {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SystemKind,
 }
 
-pub(crate) enum Kind {
+pub(crate) enum SystemKind {
     Ours {
         /// The limits of the policy.
         lines: &'static [&'static str],
-        /// How many keys are checked in one call.
+        /// Number of keys in one call.
         batch: usize,
     },
     Peer {
         peer: &'static Peer,
-        /// Which of its ways to count, where it has several.
+        /// Its algorithm, if it has several.
         strategy: Option<&'static str>,
     },
 }
 
-/// The peer that all are compared with.
+/// The peer with which all systems are compared.
 pub(crate) const BASE: &str = "rate-limiter-flexible";
 
-/// Ours, the row to hold against the peer.
+/// Our system to compare with the peer.
 pub(crate) const MAIN: &str = "tollgate gcra";
 
 const GCRA: &str = "gcra 1/min burst 1000";
 
 pub(crate) const ALL: [System; 16] = [
-    System { name: BASE, kind: Kind::Peer { peer: &peers::FLEXIBLE, strategy: None } },
+    System { name: BASE, kind: SystemKind::Peer { peer: &peers::FLEXIBLE, strategy: None } },
     limits("limits fixed-window", "fixed-window"),
     limits("limits moving-window", "moving-window"),
     limits("limits sliding-window", "sliding-window-counter"),
@@ -49,15 +50,15 @@ pub(crate) const ALL: [System; 16] = [
     ours("tollgate ar1", &["ar1 max 1000 decay 2 resolution 1min"]),
     ours("tollgate concurrency", &["concurrency 1000 ttl 1min"]),
     ours("tollgate two limits", &[GCRA, "fixed-window 1000/min"]),
-    System { name: "tollgate gcra batch16", kind: Kind::Ours { lines: &[GCRA], batch: 16 } },
+    System { name: "tollgate gcra batch16", kind: SystemKind::Ours { lines: &[GCRA], batch: 16 } },
 ];
 
 const fn ours(name: &'static str, lines: &'static [&'static str]) -> System {
-    System { name, kind: Kind::Ours { lines, batch: 1 } }
+    System { name, kind: SystemKind::Ours { lines, batch: 1 } }
 }
 
 const fn limits(name: &'static str, strategy: &'static str) -> System {
-    System { name, kind: Kind::Peer { peer: &peers::LIMITS, strategy: Some(strategy) } }
+    System { name, kind: SystemKind::Peer { peer: &peers::LIMITS, strategy: Some(strategy) } }
 }
 
 pub(crate) fn find(name: &str) -> Option<&'static System> {
@@ -65,13 +66,13 @@ pub(crate) fn find(name: &str) -> Option<&'static System> {
 }
 
 impl System {
-    /// The name without what all of ours have in common, and without spaces: for the command line.
+    /// Returns the name for the command line: without our common prefix, and without spaces.
     pub(crate) fn short(&self) -> String {
         self.name.strip_prefix("tollgate ").unwrap_or(self.name).replace(' ', "-")
     }
 }
 
-/// The name of the system with this short name, or the mistake.
+/// Returns the name of the system with this short name.
 pub(crate) fn parse(short: &str) -> Result<&'static str, String> {
     let found = ALL.iter().find(|system| system.short() == short);
     found.map(|system| system.name).ok_or_else(|| {
@@ -86,7 +87,7 @@ mod tests {
     use tollgate_core::{Name, Policy};
 
     #[test]
-    fn the_rows_that_count_are_there() {
+    fn base_and_main_systems_exist() {
         assert!(find(BASE).is_some() && find(MAIN).is_some());
     }
 
@@ -102,9 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn all_limits_can_be_read() {
+    fn all_limits_are_valid() {
         for system in &ALL {
-            if let Kind::Ours { lines, .. } = system.kind {
+            if let SystemKind::Ours { lines, .. } = system.kind {
                 assert!(Policy::parse(Name::default(), lines).is_ok(), "{}", system.name);
             }
         }

@@ -1,9 +1,9 @@
-//! What is measured, and of whom. The first of each list is the one the others are held against.
+//! The benches and their systems. The others are compared with the first system of each list.
 
 use crate::server::plan::Plan;
 use crate::server::systems::{
-    CRAB, HTTP_CRAB, HTTP_OURS, LASTING, LASTING_CRAB, NGINX, ONE_LOOP, OURS, REDIS_INCR,
-    REDIS_PING, Running, System, TWO_LOOPS,
+    CRAB, HTTP_CRAB, HTTP_OURS, LASTING, LASTING_CRAB, NGINX, ONE_THREAD, OURS, REDIS_INCR,
+    REDIS_PING, Running, System, TWO_THREADS,
 };
 use crate::server::{bytes, load};
 
@@ -19,10 +19,10 @@ pub(crate) const P1: &str = "resp-p1";
 pub(crate) const P16: &str = "resp-p16";
 pub(crate) const P64: &str = "resp-p64";
 pub(crate) const HTTP: &str = "http";
-pub(crate) const LOOPS: &str = "two-threads";
+pub(crate) const THREADS: &str = "two-threads";
 pub(crate) const BYTES: &str = "bytes-per-key";
 
-pub(crate) const NAMES: [&str; 6] = [P1, P16, P64, HTTP, LOOPS, BYTES];
+pub(crate) const NAMES: [&str; 6] = [P1, P16, P64, HTTP, THREADS, BYTES];
 
 const PER_CPU_SECOND: &str = "/cpu-s";
 const RESP: &[&System] = &[&REDIS_PING, &REDIS_INCR, &CRAB, &OURS];
@@ -31,23 +31,23 @@ pub(crate) const ALL: [Bench; 6] = [
     Bench {
         name: P1,
         unit: PER_CPU_SECOND,
-        about: "the Redis protocol, 50 connections, one command at a time; more is better",
+        about: "Redis protocol, 50 connections, one command at a time; more is better",
         systems: RESP,
-        value: |one, plan| load::resp(one, plan, 1),
+        value: |process, plan| load::resp(process, plan, 1),
     },
     Bench {
         name: P16,
         unit: PER_CPU_SECOND,
-        about: "the same, 16 commands at a time",
+        about: "Redis protocol, 50 connections, 16 commands at a time; more is better",
         systems: RESP,
-        value: |one, plan| load::resp(one, plan, 16),
+        value: |process, plan| load::resp(process, plan, 16),
     },
     Bench {
         name: P64,
         unit: PER_CPU_SECOND,
-        about: "the same, 64 commands at a time",
+        about: "Redis protocol, 50 connections, 64 commands at a time; more is better",
         systems: RESP,
-        value: |one, plan| load::resp(one, plan, 64),
+        value: |process, plan| load::resp(process, plan, 64),
     },
     Bench {
         name: HTTP,
@@ -57,16 +57,16 @@ pub(crate) const ALL: [Bench; 6] = [
         value: load::http,
     },
     Bench {
-        name: LOOPS,
+        name: THREADS,
         unit: PER_CPU_SECOND,
-        about: "16 commands at a time, the server on both cores; more is better",
-        systems: &[&ONE_LOOP, &TWO_LOOPS],
-        value: |one, plan| load::resp(one, plan, 16),
+        about: "Redis protocol, 16 commands at a time, server on both cores; more is better",
+        systems: &[&ONE_THREAD, &TWO_THREADS],
+        value: |process, plan| load::resp(process, plan, 16),
     },
     Bench {
         name: BYTES,
         unit: "bytes",
-        about: "how much the process grows for each of a million keys; less is better",
+        about: "growth of the process per key, with a million keys; less is better",
         systems: &[&LASTING_CRAB, &LASTING],
         value: bytes::per_key,
     },

@@ -1,4 +1,4 @@
-//! Load, on the other core.
+//! The load, on the other core.
 
 mod http;
 mod resp;
@@ -7,22 +7,22 @@ use crate::server::plan::Plan;
 use crate::server::process::cpu_seconds;
 use crate::server::systems::Running;
 
-/// The commands that one second of the system's processor time is enough for, so many at a time.
-pub(crate) fn resp(one: &Running, plan: &Plan, pipeline: u64) -> anyhow::Result<f64> {
-    per_cpu_second(one, || resp::send(one, plan, pipeline))
+/// Returns the number of commands per second of the server's CPU time.
+pub(crate) fn resp(process: &Running, plan: &Plan, pipeline: u64) -> anyhow::Result<f64> {
+    per_cpu_second(process, || resp::send(process, plan, pipeline))
 }
 
-/// The same for requests over HTTP, one at a time.
-pub(crate) fn http(one: &Running, plan: &Plan) -> anyhow::Result<f64> {
-    per_cpu_second(one, || http::send(one, plan))
+/// Returns the number of HTTP requests per second of the server's CPU time.
+pub(crate) fn http(process: &Running, plan: &Plan) -> anyhow::Result<f64> {
+    per_cpu_second(process, || http::send(process, plan))
 }
 
-/// `send` says how many requests it sent.
+/// `send` returns the number of requests.
 fn per_cpu_second(
-    one: &Running,
+    process: &Running,
     send: impl FnOnce() -> anyhow::Result<u64>,
 ) -> anyhow::Result<f64> {
-    let before = cpu_seconds(one.pid())?;
+    let before = cpu_seconds(process.pid())?;
     let requests = send()?;
-    Ok(requests as f64 / (cpu_seconds(one.pid())? - before))
+    Ok(requests as f64 / (cpu_seconds(process.pid())? - before))
 }

@@ -1,19 +1,19 @@
-//! How much is measured.
+//! The amount of work.
 
-/// Connections at once.
+/// Number of connections.
 pub(crate) const CONNECTIONS: usize = 50;
 
-/// Different keys over HTTP, even in a quick run: of fewer some would be denied, and `wrk` cannot
-/// tell that from a mistake.
+/// Number of keys over HTTP, even in a quick run: with fewer keys some checks would be denied, which
+/// `wrk` cannot distinguish from an error.
 pub(crate) const HTTP_KEYS: u64 = 1_000_000;
 
 pub(crate) struct Plan {
     pub(crate) rounds: usize,
-    /// Different keys, chosen at random.
+    /// Number of random keys.
     pub(crate) keys: u64,
-    /// How many requests are sent in one turn without a pipeline; more with one, since they take less.
+    /// Number of requests in one turn without pipelining; with it there are more, since they take less.
     requests: u64,
-    /// How long a turn over HTTP takes: `wrk` is told a time, in whole seconds, and not a number.
+    /// Duration of a turn over HTTP: `wrk` takes a duration in whole seconds, not a number of requests.
     pub(crate) seconds: u64,
 }
 
@@ -25,7 +25,7 @@ impl Plan {
         }
     }
 
-    /// How many requests there are in a turn, so many at a time.
+    /// Returns the number of requests in a turn with this pipeline length.
     pub(crate) fn requests(&self, pipeline: u64) -> u64 {
         match pipeline {
             1 => self.requests,

@@ -1,23 +1,23 @@
-//! The programs that are measured, each with what makes it listen on a port.
+//! The programs that are measured, each with the arguments to listen on a port of 127.0.0.1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
-use anyhow::Context;
+use crate::apt;
+use crate::command::run;
 
-use crate::command::succeed;
-
-/// The version of the peer.
+/// Version of throttlecrab-server.
 const THROTTLECRAB: &str = "0.4.40";
-/// Where its packages put it, which is not in everybody's `PATH`.
+/// Where the package installs it, which is not in the `PATH` of every user.
 const NGINX: &str = "/usr/sbin/nginx";
 
 pub(crate) fn redis(port: u16) -> anyhow::Result<Command> {
-    succeed(Command::new("redis-server").arg("--version"))
-        .context("apt-get install redis-server")?;
+    apt::ensure("redis-server", "redis-server")?;
     let mut command = Command::new("redis-server");
-    command.args(["--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
+    command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
+    command.args(["--save", "", "--appendonly", "no"]);
     Ok(command)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn ours(port: u16) -> anyhow::Result<Command> {
     ours_with("resp", port, "1")
 }
 
-pub(crate) fn ours_twice(port: u16) -> anyhow::Result<Command> {
+pub(crate) fn ours_two_threads(port: u16) -> anyhow::Result<Command> {
     ours_with("resp", port, "2")
 }
 
@@ -50,38 +50,43 @@ pub(crate) fn throttlecrab_http(port: u16) -> anyhow::Result<Command> {
 
 /// With its `periodic` store.
 fn throttlecrab_with(transport: [&str; 5]) -> anyhow::Result<Command> {
-    let mut command = Command::new(install()?);
+    // One try per run: a build that failed would take minutes again for every figure.
+    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let program =
+        PROGRAM.get_or_init(|| build_throttlecrab().map_err(|error| format!("{error:#}")));
+    let mut command = Command::new(program.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?);
     command.args(transport);
     command.args(["--store", "periodic", "--log-level", "error"]);
     Ok(command)
 }
 
-/// One worker, as there is one core. What it needs is below `target`, so that anybody may start it.
+/// One worker, as there is one core. Its files are below `target`, so that any user can start it.
 pub(crate) fn nginx(port: u16) -> anyhow::Result<Command> {
-    succeed(Command::new(NGINX).arg("-v")).context("apt-get install nginx")?;
-    let root = folder("nginx");
-    let settings = root.join("nginx.conf");
+    apt::ensure(NGINX, "nginx")?;
+    let root = directory("nginx");
+    let config = root.join("nginx.conf");
     fs::create_dir_all(&root)?;
-    fs::write(&settings, include_str!("nginx.conf").replace("PORT", &port.to_string()))?;
+    fs::write(&config, include_str!("nginx.conf").replace("PORT", &port.to_string()))?;
     let mut command = Command::new(NGINX);
-    command.arg("-p").arg(root).arg("-c").arg(settings);
+    command.arg("-p").arg(root).arg("-c").arg(config);
     Ok(command)
 }
 
-/// Builds the peer below `target`, once.
-fn install() -> anyhow::Result<PathBuf> {
-    let root = folder("throttlecrab-server");
+/// Builds the peer below `target`, unless it is there from an earlier run.
+fn build_throttlecrab() -> anyhow::Result<PathBuf> {
+    let root = directory("throttlecrab-server");
     let program = root.join("bin/throttlecrab-server");
     if !program.exists() {
+        apt::ensure("protoc", "protobuf-compiler")?;
         eprintln!("building throttlecrab-server {THROTTLECRAB}, which takes some minutes");
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["install", "--quiet", "--locked", "throttlecrab-server"]);
         cargo.args(["--version", THROTTLECRAB]);
-        succeed(cargo.arg("--root").arg(&root)).context("it needs protobuf-compiler")?;
+        run(cargo.arg("--root").arg(&root))?;
     }
     Ok(program)
 }
 
-fn folder(peer: &str) -> PathBuf {
+fn directory(peer: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("target/peers").join(peer)
 }

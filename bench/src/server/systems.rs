@@ -1,4 +1,4 @@
-//! Who is measured, and how each is started and asked.
+//! The systems that are measured: how each is started, and what it is sent.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -9,22 +9,21 @@ use anyhow::Context;
 
 use crate::server::process;
 use crate::server::programs::{
-    nginx, ours, ours_http, ours_twice, redis, throttlecrab, throttlecrab_http,
+    nginx, ours, ours_http, ours_two_threads, redis, throttlecrab, throttlecrab_http,
 };
 
-/// How long one may take to listen.
-const STARTING: Duration = Duration::from_secs(10);
+/// How long a system may take until it listens.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The program that listens on a port.
+/// Returns the command of a program that listens on a port.
 type Start = fn(u16) -> anyhow::Result<Command>;
 
 pub(crate) struct System {
     pub(crate) name: &'static str,
     start: Start,
-    /// The command that is sent, or the method, target and body of the request; `KEY` stands for a
-    /// key chosen at random.
+    /// The command, or the method, target and body of the request; `KEY` stands for a random key.
     pub(crate) command: &'static [&'static str],
-    /// Which cores it may use.
+    /// The cores that it may use.
     cores: &'static str,
 }
 
@@ -43,20 +42,20 @@ pub(crate) const REDIS_INCR: System = on_one_core("redis INCR", redis, &["INCR",
 pub(crate) const CRAB: System =
     on_one_core("throttlecrab", throttlecrab, &["THROTTLE", "KEY", "15", "30", "60"]);
 pub(crate) const OURS: System = on_one_core("tollgate", ours, &THROTTLE);
-/// The same with states that last for an hour, so that all keys are there at once.
+/// With states that last for hours, so that all keys are kept at the same time.
 pub(crate) const LASTING_CRAB: System =
     on_one_core("throttlecrab", throttlecrab, &["THROTTLE", "KEY", "15", "1", "3600"]);
 pub(crate) const LASTING: System =
     on_one_core("tollgate", ours, &["CL.THROTTLE", "KEY", "15", "1", "3600"]);
 pub(crate) const HTTP_CRAB: System = on_one_core("throttlecrab", throttlecrab_http, &CRAB_POST);
-/// It only answers whether the request may pass, so it is asked with the smallest there is.
+/// It only allows or denies the request itself, so the smallest request is sent.
 pub(crate) const NGINX: System = on_one_core("nginx limit_req", nginx, &["GET", "/?key=KEY"]);
 pub(crate) const HTTP_OURS: System = on_one_core("tollgate", ours_http, &OUR_POST);
-pub(crate) const ONE_LOOP: System =
-    System { name: "tollgate, one loop", start: ours, command: &THROTTLE, cores: BOTH_CORES };
-pub(crate) const TWO_LOOPS: System = System {
+pub(crate) const ONE_THREAD: System =
+    System { name: "tollgate, one thread", start: ours, command: &THROTTLE, cores: BOTH_CORES };
+pub(crate) const TWO_THREADS: System = System {
     name: "tollgate, two threads",
-    start: ours_twice,
+    start: ours_two_threads,
     command: &THROTTLE,
     cores: BOTH_CORES,
 };
@@ -65,7 +64,7 @@ const fn on_one_core(name: &'static str, start: Start, command: &'static [&'stat
     System { name, start, command, cores: ONE_CORE }
 }
 
-/// A system that listens.
+/// A running system.
 pub(crate) struct Running {
     pub(crate) system: &'static System,
     pub(crate) port: u16,
@@ -73,13 +72,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts it on its core; `None` if it cannot be had here.
+    /// Starts a system on its core; `None` if it cannot be installed.
     pub(crate) fn start(system: &'static System) -> anyhow::Result<Option<Running>> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let program = match (system.start)(port) {
             Ok(program) => program,
             Err(error) => {
-                eprintln!("{} is left out: {error:#}", system.name);
+                eprintln!("SKIPPED: {}: {error:#}", system.name);
                 return Ok(None);
             }
         };
@@ -89,15 +88,19 @@ impl Running {
         let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let process = process.with_context(|| format!("cannot start {}", system.name))?;
         let running = Running { system, port, process };
-        running.wait()?;
+        running.wait_until_listening()?;
         Ok(Some(running))
     }
 
-    fn wait(&self) -> anyhow::Result<()> {
-        let begin = Instant::now();
+    fn wait_until_listening(&self) -> anyhow::Result<()> {
+        let start = Instant::now();
         while TcpStream::connect(self.address()).is_err() {
             let name = self.system.name;
-            anyhow::ensure!(begin.elapsed() < STARTING, "{name} does not listen on {}", self.port);
+            anyhow::ensure!(
+                start.elapsed() < START_TIMEOUT,
+                "{name} does not listen on {}",
+                self.port
+            );
             thread::sleep(Duration::from_millis(20));
         }
         Ok(())
@@ -113,11 +116,11 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// The first of them first: it would start those anew that end before it.
+    /// Kills the parent first: it would restart children that end before it.
     fn drop(&mut self) {
-        let started = process::started_by(self.pid()).unwrap_or_default();
+        let children = process::children_of(self.pid()).unwrap_or_default();
         let _ = self.process.kill();
         let _ = self.process.wait();
-        started.into_iter().for_each(process::kill);
+        children.into_iter().for_each(process::kill);
     }
 }

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,15 +14,18 @@ use tracing_subscriber::filter::LevelFilter;
 pub(crate) const ALLOWED: Style = AnsiColor::Green.on_default();
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// Say "this much, no more", and see what it would do.
+/// An exact, fast rate limiter: run it as a server, or see what a limit would do.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Try:  tollgate serve")]
+#[command(after_help = "\
+Examples:
+  tollgate serve
+  tollgate explain 'gcra 30/min burst 16'")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// When to use colour
+    /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
@@ -34,23 +37,24 @@ pub(crate) enum Command {
     Simulate(Simulate),
     Explain(Explain),
     Validate(Validate),
-    /// Print a script that completes commands in your shell
+    /// Print a completion script for your shell
     #[command(
         after_help = "Example:\n  tollgate completions bash > ~/.local/share/bash-completion/completions/tollgate"
     )]
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
+    Man(Man),
 }
 
-/// Answer checks over HTTP and the Redis protocol
+/// Run the server: checks over HTTP and the Redis protocol
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without a config there is the policy \"default\" of the --limit lines, and CL.THROTTLE, which brings
-its limit along. What is given here goes before what the config says. The config is read anew when
-it changes and on SIGHUP; one with mistakes changes nothing. Ctrl-C finishes what is in flight,
-then stops.
+Without a config file the server has one policy, \"default\", with the --limit lines. CL.THROTTLE needs
+no policy. Command-line flags override the config file. The config file is reloaded when it changes
+and on SIGHUP; if it has errors, the server keeps its current config. Ctrl-C and SIGTERM finish the
+requests in flight, then stop the server.
 
 Examples:
   tollgate serve
@@ -61,145 +65,156 @@ Examples:
   redis-cli -p 6380 CL.THROTTLE user-42 15 30 60
   redis-cli -p 6380 TG.CHECK default user-42 COST 5")]
 pub(crate) struct Serve {
-    /// A config file in TOML: policies, addresses, bounds
+    /// Config file (TOML)
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// A limit line of the policy "default"; give several to check them together, all or nothing
+    /// A limit of the policy "default"; repeat it to check several limits together, all or nothing
     #[arg(long = "limit", value_name = "LINE")]
     pub(crate) limits: Vec<Limit>,
 
-    /// Where HTTP is spoken [default: 127.0.0.1:8080]
+    /// Address for HTTP [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR|off")]
     pub(crate) http: Option<Listen>,
 
-    /// Where the Redis protocol is spoken [default: 127.0.0.1:6380]
+    /// Address for the Redis protocol [default: 127.0.0.1:6380]
     #[arg(long, value_name = "ADDR|off")]
     pub(crate) resp: Option<Listen>,
 
-    /// Where state is kept: memory:, redis://host:port, rediss://… (TLS), redis+cluster://host:port,…
-    /// or redis+sentinel://host:port,…/name [default: memory:]
+    /// Store: memory:, redis://host:port, rediss://… (TLS), redis+cluster://host:port,… or
+    /// redis+sentinel://host:port,…/name [default: memory:]
     #[arg(long, value_name = "URL", value_parser = store_url)]
     pub(crate) store: Option<String>,
 
-    /// How many threads share the connections [default: one for each processor]
+    /// Number of worker threads [default: number of processors]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 
-    /// How logs are written, to standard error
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Format of the log, which goes to standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log: Log,
 
-    /// What is logged: error, warn, info, debug or off
+    /// Log level: error, warn, info, debug or off
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub(crate) log_level: LevelFilter,
 
-    /// Listen where other machines can reach it, though there is no TLS and no password yet
+    /// Allow addresses that other machines can reach, although there is no TLS and no authentication
     #[arg(long)]
     pub(crate) insecure: bool,
 }
 
-/// Ask a running server whether a key may pass
+/// Check a key on a running server
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The exit code is 0 if it may pass, 1 if not, 2 if there was no answer.
+Exit code: 0 if allowed, 1 if denied, 2 if the check failed.
 
 Examples:
   tollgate check default user-42
   tollgate check login ip=203.0.113.9 user=42 --cost 5
   tollgate check default user-42 --peek --json")]
 pub(crate) struct Check {
-    /// Where the server is
+    /// URL of the server
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) server: String,
 
-    /// The policy
+    /// Name of the policy
     pub(crate) policy: String,
 
-    /// The key; for limits with "per ip", ip=203.0.113.9
+    /// The key; for limits with "per ip": ip=203.0.113.9
     #[arg(required_unless_present = "key", value_name = "KEY")]
     pub(crate) keys: Vec<String>,
 
-    /// A key that holds a = and is nobody's by name
+    /// A key without a name that contains =
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 
-    /// How much it takes
+    /// Cost of the check
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) cost: u64,
 
-    /// Only look: take nothing
+    /// Only look: do not take the cost
     #[arg(long)]
     pub(crate) peek: bool,
 
-    /// Print the server's answer as it is
+    /// Print the JSON of the server's response
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Run a trace through limits and show each decision
+/// Run a trace through limits and print each decision
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The trace has one JSON object a line. Only t_ms is needed:
+The trace has one JSON object per line. Only t_ms is required:
   {\"t_ms\": 1500.25, \"key\": \"a\", \"cost\": 1, \"op\": \"check\"}
-op is check, peek, refund, charge, reset, reserve, settle, release or renew; the last four and
-safe retries take an \"id\". Limits with \"per ip\" take \"keys\": {\"ip\": \"203.0.113.9\"}.
-Times are milliseconds since the epoch and need not be sorted.
+op is check, peek, refund, charge, reset, reserve, settle, release or renew. The last four require
+an \"id\"; with the others it makes a retry safe. Limits with \"per ip\" require
+\"keys\": {\"ip\": \"203.0.113.9\"}. Times are milliseconds since the epoch and need not be sorted.
+On Redis each run uses a key prefix of its own and deletes its keys at the end.
 
 Examples:
   tollgate simulate --limit 'gcra 5/s burst 10' --trace examples/retry-storm.jsonl
   tollgate simulate --limit 'gcra 5/s' --limit 'fixed-window 1000/day' --json < trace.jsonl
-  tollgate simulate --limit 'gcra 5/s' --store redis://127.0.0.1:6379 --trace examples/retry-storm.jsonl
-
-On Redis a run has a prefix of its own, and deletes its keys at the end.")]
+  tollgate simulate --limit 'gcra 5/s' --store redis://127.0.0.1:6379 --trace examples/retry-storm.jsonl")]
 pub(crate) struct Simulate {
-    /// A limit line; give several to check them together, all or nothing
+    /// A limit; repeat it to check several limits together, all or nothing
     #[arg(long = "limit", value_name = "LINE", required = true)]
     pub(crate) limits: Vec<Limit>,
 
-    /// Where state is kept: memory:, redis://host:port, rediss://… (TLS), redis+cluster://host:port,…
-    /// or redis+sentinel://host:port,…/name
+    /// Store: memory:, redis://host:port, rediss://… (TLS), redis+cluster://host:port,… or
+    /// redis+sentinel://host:port,…/name
     #[arg(long, value_name = "URL", default_value = "memory:", value_parser = store)]
     pub(crate) store: Store,
 
-    /// The trace; - is standard input
+    /// Trace file; - is standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) trace: PathBuf,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Say in plain words what a limit means, and draw it
+/// Explain a limit in plain words, with a picture
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   tollgate explain 'gcra 30/min burst 16'
   tollgate explain 'fixed-window 1000/day tz Europe/Amsterdam per user'")]
 pub(crate) struct Explain {
-    /// A limit line, such as 'sliding-window 100/min'; quotes may be left out
+    /// A limit, such as 'sliding-window 100/min'; the quotes are optional
     #[arg(value_name = "LINE", required = true)]
     pub(crate) words: Vec<String>,
 }
 
-/// Check the limits in a file and report every mistake
+/// Check a config file or a file of limits, and report every error
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The file has one limit a line (# begins a comment), or is a TOML config whose policies have
-limits. Exit code 1 if there are mistakes.
+A file that ends in .toml is read as a config file. Any other file has one limit per line;
+# begins a comment. Exit code: 0 if the file is valid, 1 if it has errors.
 
 Examples:
   tollgate validate limits.txt
   tollgate validate tollgate.toml")]
 pub(crate) struct Validate {
-    /// The file; one that ends in .toml is read as a config
+    /// The file to check
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Print one JSON object for each mistake
+    /// Print one JSON object for each error
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Print manual pages
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tollgate man | man -l -
+  tollgate man ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// Write tollgate.1 and a page for each command to this directory instead
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -209,12 +224,12 @@ pub(crate) enum Color {
     Never,
 }
 
-/// How logs are written.
+/// Format of the log.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Log {
-    /// For people
+    /// Plain text
     Text,
-    /// For programs: one object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -229,18 +244,19 @@ impl Color {
     }
 }
 
-/// Where state is kept.
+/// The store of a simulation.
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
     Memory,
-    RemoteDecide(String),
+    /// Redis, Valkey, Sentinel or Cluster at this URL.
+    Redis(String),
 }
 
-/// The URL of a store that could be there.
+/// Parses the URL of a store.
 fn store_url(url: &str) -> Result<String, String> {
     store(url).map(|store| match store {
         Store::Memory => String::from("memory:"),
-        Store::RemoteDecide(url) => url,
+        Store::Redis(url) => url,
     })
 }
 
@@ -248,8 +264,6 @@ fn store(url: &str) -> Result<Store, String> {
     if matches!(url, "memory:" | "memory") {
         return Ok(Store::Memory);
     }
-    let known = tollgate_redis::RedisStore::builder(url).build();
-    known
-        .map(|_| Store::RemoteDecide(url.to_owned()))
-        .map_err(|error| format!("{error}, or memory:"))
+    let valid = tollgate_redis::RedisStore::builder(url).build();
+    valid.map(|_| Store::Redis(url.to_owned())).map_err(|error| format!("{error}, or memory:"))
 }

@@ -1,4 +1,4 @@
-//! `tollgate explain`: one limit in plain words.
+//! `tollgate explain`: explains a limit in plain words.
 
 use std::io::Write;
 

@@ -1,18 +1,18 @@
-//! Files that people name.
+//! Files given on the command line.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// The longest file that is read; limits for a whole company are far shorter.
+/// Maximum size of a file; the limits of a whole company are far smaller.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The text of a file.
+/// Reads a file of at most [`MAX_BYTES`].
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let file = File::open(path)?;
     if file.take(MAX_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_BYTES {
-        let what = format!("it is longer than {MAX_BYTES} bytes");
+        let what = format!("larger than {MAX_BYTES} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
     }
     Ok(text)

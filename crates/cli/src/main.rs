@@ -1,7 +1,7 @@
-//! The binary `tollgate`: what a limit would do, on the command line.
+//! The binary `tollgate`: the server and the tools around it.
 //!
-//! Results go to standard output, everything else to standard error. Exit codes: 0 fine; 1 the
-//! answer is no; 2 could not run.
+//! Results go to standard output, everything else to standard error. Exit codes: 0 success; 1 a
+//! check was denied or a file has errors; 2 the command failed.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +9,8 @@ mod args;
 mod check;
 mod explain;
 mod file;
+mod man;
+mod outcome;
 mod remote;
 mod serve;
 mod simulate;
@@ -19,19 +21,14 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
-
-/// Whether the answer is yes, for commands that ask something.
-enum Answer {
-    Yes,
-    No,
-}
+use outcome::Outcome;
 
 fn main() -> ExitCode {
     let args = Args::parse();
     args.color.set();
     match run(args.command) {
-        Ok(Answer::Yes) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::from(1),
+        Ok(Outcome::Positive) => ExitCode::SUCCESS,
+        Ok(Outcome::Negative) => ExitCode::from(1),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             anstream::eprintln!("{}error:{} {error:#}", args::ERROR, args::ERROR.render_reset());
@@ -40,23 +37,24 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> anyhow::Result<Answer> {
+fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
-        Command::Serve(args) => serve::run(&args).map(|()| Answer::Yes),
+        Command::Serve(args) => serve::run(&args).map(|()| Outcome::Positive),
         Command::Check(args) => check::run(&args),
-        Command::Simulate(args) => simulate::run(&args).map(|()| Answer::Yes),
-        Command::Explain(args) => explain::run(&args).map(|()| Answer::Yes),
+        Command::Simulate(args) => simulate::run(&args).map(|()| Outcome::Positive),
+        Command::Explain(args) => explain::run(&args).map(|()| Outcome::Positive),
         Command::Validate(args) => validate::run(&args),
         Command::Completions { shell } => {
             let (mut command, mut script) = (Args::command(), Vec::new());
             clap_complete::generate(shell, &mut command, "tollgate", &mut script);
             io::stdout().write_all(&script)?;
-            Ok(Answer::Yes)
+            Ok(Outcome::Positive)
         }
+        Command::Man(args) => man::run(&args).map(|()| Outcome::Positive),
     }
 }
 
-/// Whoever read our output has seen enough: `tollgate simulate … | head`.
+/// Returns whether the reader of our output closed the pipe, as in `tollgate simulate … | head`.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)

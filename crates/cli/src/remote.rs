@@ -1,4 +1,4 @@
-//! A store somewhere else, for one run: keys of its own, and none of them left behind.
+//! A Redis store for one simulation, with a key prefix of its own that is deleted at the end.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tollgate_core::{Decision, Op, StoreError, Time};
 use tollgate_redis::RedisStore;
 
-/// What a shell expects of whoever was told to stop.
+/// Exit code that shells expect after SIGINT.
 const INTERRUPTED: i32 = 130;
 
 pub(crate) struct RemoteStore {
@@ -17,7 +17,7 @@ pub(crate) struct RemoteStore {
 }
 
 impl RemoteStore {
-    /// Connects. From here on Ctrl-C deletes the keys before it ends the program.
+    /// Connects to the store. From now on Ctrl-C deletes the keys before it ends the program.
     pub(crate) fn connect(url: &str) -> anyhow::Result<RemoteStore> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let prefix = format!("tg-run-{:016x}", RandomState::new().hash_one(url));
@@ -31,7 +31,7 @@ impl RemoteStore {
         self.runtime.block_on(self.store.apply_one(op, Some(at)))
     }
 
-    /// Deletes all keys of this run. They would end by themselves, but not so soon.
+    /// Deletes all keys of this run. They would expire, but later.
     pub(crate) fn clear(&self) -> anyhow::Result<()> {
         self.runtime.block_on(self.store.clear()).context("cannot delete the keys of this run")
     }
@@ -39,7 +39,7 @@ impl RemoteStore {
 
 async fn clear_when_interrupted(store: Arc<RedisStore>) {
     if tokio::signal::ctrl_c().await.is_ok() {
-        // Whoever wants to go must not be kept by a store that is gone.
+        // The program must end even if the store is gone.
         let _ = store.clear().await;
         std::process::exit(INTERRUPTED);
     }

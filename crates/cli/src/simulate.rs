@@ -1,4 +1,4 @@
-//! `tollgate simulate`: a trace in, decisions out, a step at a time.
+//! `tollgate simulate`: decides the steps of a trace one at a time.
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Write};
@@ -8,68 +8,68 @@ use std::rc::Rc;
 use anyhow::Context;
 use indicatif::ProgressBar;
 use tollgate_core::Op;
-use tollgate_sim::{Answer, Lines, Simulator, Step, Tally};
+use tollgate_sim::{Lines, Simulator, Step, StepDecision, Summary};
 
 use crate::args::{Simulate, Store};
 use crate::remote::RemoteStore;
 
-/// How many bytes are read ahead and written behind.
-const BUFFER: usize = 128 * 1024;
-/// How often the progress on the terminal is renewed, in steps.
-const TICK: u64 = 8192;
+/// Size of the input and the output buffer, in bytes.
+const BUFFER_BYTES: usize = 128 * 1024;
+/// Number of steps between two updates of the progress indicator.
+const PROGRESS_STEPS: u64 = 8192;
 
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     let path = args.trace.as_path();
     let name =
         if path == Path::new("-") { "standard input".into() } else { path.to_string_lossy() };
     let trace = open(path).with_context(|| format!("cannot read {name}"))?;
-    let mut lines = Lines::new(BufReader::with_capacity(BUFFER, trace));
+    let mut lines = Lines::new(BufReader::with_capacity(BUFFER_BYTES, trace));
     let limits = args.limits.clone();
     match &args.store {
-        Store::Memory => answer(&mut lines, &name, Simulator::from_limits(limits), args.json),
-        Store::RemoteDecide(url) => {
+        Store::Memory => run_trace(&mut lines, &name, Simulator::from_limits(limits), args.json),
+        Store::Redis(url) => {
             let remote = Rc::new(RemoteStore::connect(url)?);
             let store = Rc::clone(&remote);
             let decide = Box::new(move |op: &Op<'_>, at| store.decide(op, at));
-            let simulator = Simulator::in_store(limits, decide);
-            let answered = answer(&mut lines, &name, simulator, args.json);
-            let erased = remote.clear();
-            answered.and(erased)
+            let simulator = Simulator::with_store(limits, decide);
+            let result = run_trace(&mut lines, &name, simulator, args.json);
+            let cleared = remote.clear();
+            result.and(cleared)
         }
     }
 }
 
-fn answer(
+fn run_trace(
     lines: &mut Lines<BufReader<Box<dyn Read>>>,
     name: &str,
     mut simulator: Simulator,
     json: bool,
 ) -> anyhow::Result<()> {
     let mut printer = Printer::new(json);
-    let fed = feed(lines, name, &mut simulator, &mut printer);
-    // Shows what was answered before an error is told.
-    let closed = printer.close(fed.is_ok());
-    fed.and(Ok(closed?))
+    let result = decide_all(lines, name, &mut simulator, &mut printer);
+    // Prints the decisions before the error, if there is one.
+    let finished = printer.finish(result.is_ok());
+    result.and(Ok(finished?))
 }
 
-fn feed(
+fn decide_all(
     lines: &mut Lines<BufReader<Box<dyn Read>>>,
     name: &str,
     simulator: &mut Simulator,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
-    printer.head()?;
+    printer.print_head()?;
     loop {
-        // Whoever feeds us line by line should see each answer before the next question.
+        // A program that sends one step at a time must see each decision before the next step.
         if lines.reader().buffer().is_empty() {
             printer.flush()?;
         }
         let line = lines.next_line().with_context(|| format!("cannot read {name}"))?;
         let Some(line) = line else { return Ok(()) };
-        let place = || format!("{name}, line {}", line.number);
-        let step = Step::parse(line.text).with_context(place)?;
-        let answer = simulator.answer(&step).with_context(place)?;
-        printer.print(&answer)?;
+        let location = || format!("{name}, line {}", line.number);
+        let step = Step::parse(line.text).with_context(location)?;
+        let decided = simulator.decide(&step).with_context(location)?;
+        printer.print(&decided)?;
     }
 }
 
@@ -78,17 +78,17 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
         return Ok(Box::new(File::open(path)?));
     }
     if io::stdin().is_terminal() {
-        eprintln!("Reading a trace from the terminal: one JSON object a line, Ctrl-D to end.");
+        eprintln!("Reading a trace from the terminal: one JSON object per line, Ctrl-D to end.");
     }
     Ok(Box::new(io::stdin()))
 }
 
-/// Prints answers, for people or for programs.
+/// Prints decisions as a table or as JSON.
 struct Printer {
     json: bool,
     out: io::BufWriter<Box<dyn Write>>,
     line: String,
-    tally: Tally,
+    summary: Summary,
     steps: u64,
     progress: ProgressBar,
 }
@@ -96,37 +96,37 @@ struct Printer {
 impl Printer {
     fn new(json: bool) -> Printer {
         let terminal = io::stdout().is_terminal();
-        // Rows that scroll by are progress enough, and a bar would be drawn between them.
+        // On a terminal the rows show the progress, and the indicator would be drawn between them.
         let progress = if terminal { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
-        // What programs read has no colours to take out.
+        // JSON has no colours that would have to be removed.
         let out: Box<dyn Write> =
             if json { Box::new(io::stdout()) } else { Box::new(anstream::stdout()) };
         Printer {
             json,
-            out: io::BufWriter::with_capacity(BUFFER, out),
+            out: io::BufWriter::with_capacity(BUFFER_BYTES, out),
             line: String::new(),
-            tally: Tally::default(),
+            summary: Summary::default(),
             steps: 0,
             progress,
         }
     }
 
-    fn head(&mut self) -> io::Result<()> {
-        if self.json { Ok(()) } else { writeln!(self.out, "{}", Tally::HEAD) }
+    fn print_head(&mut self) -> io::Result<()> {
+        if self.json { Ok(()) } else { writeln!(self.out, "{}", Summary::TABLE_HEAD) }
     }
 
-    fn print(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+    fn print(&mut self, decided: &StepDecision<'_>) -> io::Result<()> {
         self.steps += 1;
-        if self.steps.is_multiple_of(TICK) {
+        if self.steps.is_multiple_of(PROGRESS_STEPS) {
             self.progress.set_message(format!("{} steps", self.steps));
             self.progress.tick();
         }
         if !self.json {
-            self.tally.count(answer);
-            return writeln!(self.out, "{answer}");
+            self.summary.count(decided);
+            return writeln!(self.out, "{decided}");
         }
         self.line.clear();
-        answer.write_json(&mut self.line);
+        decided.write_json(&mut self.line);
         self.line.push('\n');
         self.out.write_all(self.line.as_bytes())
     }
@@ -135,11 +135,11 @@ impl Printer {
         self.out.flush()
     }
 
-    /// Says what it comes to, if the whole trace was read.
-    fn close(mut self, whole: bool) -> io::Result<()> {
+    /// Writes what is buffered, after a summary if the trace was `complete`.
+    fn finish(mut self, complete: bool) -> io::Result<()> {
         self.progress.finish_and_clear();
-        if whole && !self.json {
-            writeln!(self.out, "\n{}", self.tally)?;
+        if complete && !self.json {
+            writeln!(self.out, "\n{}", self.summary)?;
         }
         self.flush()
     }

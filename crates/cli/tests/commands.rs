@@ -1,4 +1,4 @@
-//! The commands as people and scripts type them: output, errors and exit codes.
+//! The commands as people and scripts run them: output, errors and exit codes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -35,7 +35,7 @@ fn run(args: &[&str], stdin: &str) -> Ran {
 const GCRA: [&str; 4] = ["simulate", "--json", "--limit", "gcra 1/s burst 5"];
 
 #[test]
-fn simulate_answers_in_the_words_of_the_design() {
+fn simulate_prints_the_documented_json() {
     let ran = run(&GCRA, "{\"t_ms\": 1500.25, \"key\": \"a\", \"cost\": 1, \"op\": \"check\"}\n");
     assert_eq!(
         ran.out,
@@ -47,7 +47,7 @@ fn simulate_answers_in_the_words_of_the_design() {
 }
 
 #[test]
-fn simulate_exits_0_whatever_was_decided() {
+fn simulate_exits_0_even_if_a_check_is_denied() {
     let ran = run(&GCRA, "{\"t_ms\":0,\"cost\":6}");
     assert_eq!(ran.code, 0);
     assert!(ran.out.contains("\"key\":\"-\",\"cost\":6,\"op\":\"check\",\"allowed\":false"));
@@ -69,24 +69,24 @@ fn simulate_echoes_keys_and_escapes_them() {
 }
 
 #[test]
-fn simulate_for_people_has_rows_and_a_sum() {
+fn simulate_prints_a_table_and_a_summary() {
     let ran = run(&["simulate", "--limit", "gcra 1/s burst 1"], "{\"t_ms\":0}\n{\"t_ms\":0}\n");
     assert!(ran.out.contains("✓ allowed"), "{}", ran.out);
     assert!(ran.out.contains("✗ denied"), "{}", ran.out);
     assert!(ran.out.ends_with("2 steps: 1 allowed, 1 denied (50.0%)\n"), "{}", ran.out);
-    assert!(!ran.out.contains('\u{1b}'), "colour although it is not a terminal");
+    assert!(!ran.out.contains('\u{1b}'), "colours although it is not a terminal");
     let coloured = run(&["simulate", "--color", "always", "--limit", "gcra 1/s"], "{\"t_ms\":0}");
     assert!(coloured.out.contains('\u{1b}'));
 }
 
-/// A step that is refused: the line that is wrong, and what the message must say.
+/// Invalid steps, and what the error message must contain.
 const BAD_STEPS: [(&str, &str); 35] = [
-    ("x", "not a step: expected value at column 1; expected a JSON object such as"),
+    ("x", "invalid step: expected value at column 1; expected a JSON object such as"),
     ("[]", "expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}"),
     ("{}", "t_ms is missing; expected milliseconds since the epoch"),
-    ("{\"t_ms\":0", "not a step: EOF while parsing an object"),
-    ("{\"t_ms\":0} x", "not a step: trailing characters"),
-    ("{\"t_ms\":0,\"t_ms\":1}", "field \"t_ms\" is said twice"),
+    ("{\"t_ms\":0", "invalid step: EOF while parsing an object"),
+    ("{\"t_ms\":0} x", "invalid step: trailing characters"),
+    ("{\"t_ms\":0,\"t_ms\":1}", "duplicate field \"t_ms\""),
     ("{\"t_ms\":null}", "t_ms is missing"),
     ("{\"t_ms\":\"0\"}", "t_ms \"0\" is not accepted"),
     ("{\"t_ms\":-1}", "t_ms -1 is not accepted"),
@@ -99,7 +99,7 @@ const BAD_STEPS: [(&str, &str); 35] = [
     ("{\"t_ms\":true}", "t_ms true is not accepted"),
     (
         "{\"tms\":0}",
-        "field \"tms\" is not known; expected t_ms, key, keys, cost, op, id (did you mean \"t_ms\"?)",
+        "unknown field \"tms\"; expected one of t_ms, key, keys, cost, op, id (did you mean \"t_ms\"?)",
     ),
     ("{\"t_ms\":0,\"cots\":1}", "(did you mean \"cost\"?)"),
     (
@@ -111,38 +111,38 @@ const BAD_STEPS: [(&str, &str); 35] = [
     ("{\"t_ms\":0,\"cost\":\"1\"}", "cost \"1\" is not accepted"),
     ("{\"t_ms\":0,\"op\":\"chekc\"}", "(did you mean \"check\"?)"),
     ("{\"t_ms\":0,\"op\":\"Check\"}", "(did you mean \"check\"?)"),
-    ("{\"t_ms\":0,\"op\":7}", "op 7 is not accepted; expected a text"),
+    ("{\"t_ms\":0,\"op\":7}", "op 7 is not accepted; expected a string"),
     ("{\"t_ms\":0,\"op\":\"reserve\"}", "id is missing: reserve needs one"),
     ("{\"t_ms\":0,\"op\":\"settle\"}", "id is missing: settle needs one"),
     ("{\"t_ms\":0,\"op\":\"release\"}", "id is missing: release needs one"),
     ("{\"t_ms\":0,\"op\":\"renew\"}", "id is missing: renew needs one"),
     ("{\"t_ms\":0,\"id\":\"\"}", "id is empty; expected 1 to 64 bytes"),
-    ("{\"t_ms\":0,\"id\":5}", "id 5 is not accepted; expected a text"),
+    ("{\"t_ms\":0,\"id\":5}", "id 5 is not accepted; expected a string"),
     ("{\"t_ms\":0,\"key\":\"\"}", "key is empty; expected 1 to 1024 bytes"),
     ("{\"t_ms\":0,\"key\":[]}", "key [] is not accepted"),
     ("{\"t_ms\":0,\"keys\":[]}", "keys [] is not accepted; expected an object of keys"),
     (
         "{\"t_ms\":0,\"op\":\"charge\",\"cost\":4294967295}",
-        "charge of cost 4294967295 is refused: the debt would be too large",
+        "charge of cost 4294967295 failed: the debt would be too large",
     ),
 ];
 
 #[test]
-fn every_bad_step_is_named_with_its_line_and_ends_with_2() {
-    for (step, says) in BAD_STEPS {
+fn every_bad_step_is_reported_with_its_line_and_exits_2() {
+    for (step, message) in BAD_STEPS {
         // The debt is only too large for a slow limit.
         let limit = ["simulate", "--json", "--limit", "gcra 1/week burst 1"];
         let ran = run(&limit, &format!("{{\"t_ms\":0}}\n\n{step}\n{{\"t_ms\":0}}\n"));
         assert_eq!(ran.code, 2, "{step}");
-        assert_eq!(ran.out.lines().count(), 1, "what came before it was answered: {step}");
+        assert_eq!(ran.out.lines().count(), 1, "earlier steps were decided: {step}");
         assert!(ran.err.starts_with("error: standard input, line 3: "), "{step}: {}", ran.err);
-        assert!(ran.err.contains(says), "{step}: {}", ran.err);
+        assert!(ran.err.contains(message), "{step}: {}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
     }
 }
 
 #[test]
-fn long_keys_ids_and_lines_are_refused() {
+fn long_keys_ids_and_lines_are_errors() {
     let long = "x".repeat(1025);
     let ran = run(&GCRA, &format!("{{\"t_ms\":0,\"key\":\"{long}\"}}"));
     assert!(ran.err.contains("key has 1025 bytes; expected 1 to 1024"), "{}", ran.err);
@@ -154,13 +154,13 @@ fn long_keys_ids_and_lines_are_refused() {
 }
 
 #[test]
-fn a_subject_that_is_not_named_is_an_error() {
+fn a_missing_subject_is_an_error() {
     let ran = run(&["simulate", "--limit", "gcra 1/s per ip"], "{\"t_ms\":0,\"key\":\"a\"}");
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("a limit counts per ip, but no ip is given"), "{}", ran.err);
 }
 
-/// What was typed, and what the message must say. All end with 2 and print nothing.
+/// Invalid arguments, and what the error message must contain. All exit with 2 and print nothing.
 const BAD_ARGS: [(&[&str], &str); 15] = [
     (&[], "Usage: tollgate"),
     (&["simulat"], "a similar subcommand exists: 'simulate'"),
@@ -183,18 +183,18 @@ const BAD_ARGS: [(&[&str], &str); 15] = [
 ];
 
 #[test]
-fn every_bad_flag_ends_with_2_and_prints_nothing() {
-    for (args, says) in BAD_ARGS {
+fn every_bad_flag_exits_2_and_prints_nothing() {
+    for (args, message) in BAD_ARGS {
         let ran = run(args, "");
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
-        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
-        // The head of the columns may stand there before a folder turns out to be no trace.
+        assert!(ran.err.contains(message), "{args:?}: {}", ran.err);
+        // The head of the table may be printed before reading a directory fails.
         assert!(ran.out.lines().count() <= 1, "{args:?}: {}", ran.out);
     }
 }
 
 #[test]
-fn a_key_cannot_steer_the_terminal() {
+fn control_characters_in_keys_are_escaped() {
     let hostile = "{\"t_ms\":0,\"key\":\"a\\nb\\u001b[31m\"}";
     let ran = run(&["simulate", "--limit", "gcra 1/s"], hostile);
     assert!(ran.out.contains("a\\u{a}b\\u{1b}[31m"), "{}", ran.out);
@@ -202,7 +202,7 @@ fn a_key_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let trace: String = (0..200_000).map(|n| format!("{{\"t_ms\":{n}}}\n")).collect();
     let trace = file(".jsonl", &trace);
     let binary = env!("CARGO_BIN_EXE_tollgate");
@@ -219,33 +219,42 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn explain_says_what_a_limit_means() {
+fn explain_describes_each_limit() {
     let table = [
-        ("gcra 30/min burst 16", "drains evenly, 30 in every 1min, one every 2s"),
-        ("gcra 30/min burst 16", "most in any 1min 45"),
-        ("token-bucket 100/10s whole", "a drop of 100 leaks out every 10s"),
+        ("gcra 30/min burst 16", "drains evenly: 30 every 1min, one every 2s"),
+        ("gcra 30/min burst 16", "max in any 1min 45"),
+        (
+            "token-bucket 100/10s whole",
+            "Every 10s, counted from when the bucket was last empty, 100 leaks out",
+        ),
         ("leaky-bucket size 10", "A bucket that holds 10"),
-        ("legacy max 10 duration 5s min-interval 1s", "a drop of 2 leaks out every 1s"),
-        ("fixed-window 5/min", "across two windows 10, maybe within an instant"),
-        ("fixed-window 5/month tz Asia/Tokyo", "in each calendar month, in the zone Asia/Tokyo"),
+        (
+            "legacy max 10 duration 5s min-interval 1s",
+            "Every 1s, counted from when the bucket was last empty, 2 leaks out",
+        ),
+        ("fixed-window 5/min", "across two windows 10, possibly within an instant"),
+        (
+            "fixed-window 5/month tz Asia/Tokyo",
+            "in each calendar month, in the time zone Asia/Tokyo",
+        ),
         ("request-window 5/min", "opens with the first request"),
-        ("sliding-log 5/min", "memory for each key 16 to 80 bytes"),
+        ("sliding-log 5/min", "memory per key 16 to 80 bytes"),
         ("sliding-counters 5/h resolution 10m", "slots of 10min"),
-        ("sliding-window 100/min", "by estimate"),
+        ("sliding-window 100/min", "as an estimate"),
         ("ar1 max 10 decay 2 resolution 1s", "divided by 2"),
         ("ar1 max 1.2 decay 2 resolution 1s factor 0.1", "A level of at most 12."),
-        ("concurrency 20 ttl 30s", "At most 20 held at once"),
-        ("unlimited", "Everything passes. Nothing is counted."),
-        ("gcra 1/s factor 0", "Everything passes."),
+        ("concurrency 20 ttl 30s", "At most 20 leases at once"),
+        ("unlimited", "Every request is allowed. Nothing is counted."),
+        ("gcra 1/s factor 0", "Every request is allowed."),
         ("gcra 1/s count-denied per user", "Denied requests count too"),
-        ("gcra 1/s count-denied per user", "Counted for each user."),
-        ("gcra 1/s per all", "One count for everyone together."),
+        ("gcra 1/s count-denied per user", "Each user has a count of its own."),
+        ("gcra 1/s per all", "All clients share one count."),
     ];
-    for (line, says) in table {
+    for (line, text) in table {
         let ran = run(&["explain", line], "");
         assert_eq!(ran.code, 0, "{line}");
         let flat = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(says), "{line}: {}", ran.out);
+        assert!(flat.contains(text), "{line}: {}", ran.out);
         assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
     }
 }
@@ -257,7 +266,7 @@ fn explain_needs_no_quotes() {
 }
 
 #[test]
-fn validate_reports_every_mistake_with_its_place() {
+fn validate_reports_every_error_with_line_and_column() {
     let limits = file(".txt", "# API\ngcra 1/s burst 5\n\n  gcra 0/s\nfixed-windw 5/h # typo\n");
     let ran = run(&["validate", limits.path().to_str().unwrap()], "");
     assert_eq!(ran.code, 1);
@@ -265,7 +274,7 @@ fn validate_reports_every_mistake_with_its_place() {
     assert_eq!(lines.len(), 2, "{}", ran.out);
     assert!(lines[0].contains(":4:8: limit \"  gcra 0/s\""), "{}", ran.out);
     assert!(lines[1].contains(":5:1: ") && lines[1].contains("did you mean \"fixed-window\"?"));
-    assert!(ran.err.contains("2 mistakes"), "{}", ran.err);
+    assert!(ran.err.contains("2 errors"), "{}", ran.err);
 }
 
 #[test]
@@ -277,26 +286,26 @@ fn validate_reads_the_policies_of_a_config() {
     );
     let ran = run(&["validate", "--json", config.path().to_str().unwrap()], "");
     assert_eq!(ran.code, 1);
-    let mistakes: Vec<serde_json::Value> =
+    let errors: Vec<serde_json::Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let places: Vec<u64> = mistakes.iter().map(|m| m["line"].as_u64().unwrap()).collect();
-    assert_eq!(places, [6, 8, 9, 10], "{}", ran.out);
-    assert_eq!(mistakes[0]["column"], 11);
-    assert!(mistakes[2]["mistake"].as_str().unwrap().contains("did you mean \"limits\"?"));
-    assert!(mistakes[3]["mistake"].as_str().unwrap().contains("did you mean \"policy\"?"));
+    let lines: Vec<u64> = errors.iter().map(|m| m["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [6, 8, 9, 10], "{}", ran.out);
+    assert_eq!(errors[0]["column"], 11);
+    assert!(errors[2]["mistake"].as_str().unwrap().contains("did you mean \"limits\"?"));
+    assert!(errors[3]["mistake"].as_str().unwrap().contains("did you mean \"policy\"?"));
 }
 
 #[test]
-fn validate_says_when_all_is_right() {
+fn validate_accepts_valid_files() {
     let limits = file(".txt", "gcra 1/s\nunlimited\n");
     let ran = run(&["validate", limits.path().to_str().unwrap()], "");
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
-    assert!(ran.err.contains("2 limits checked, no mistake"), "{}", ran.err);
+    assert!(ran.err.contains("2 limits checked, no errors"), "{}", ran.err);
 
     let empty = file(".txt", "# nothing\n");
     let ran = run(&["validate", empty.path().to_str().unwrap()], "");
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("there is no limit in this file"), "{}", ran.out);
+    assert!(ran.out.contains("the file has no limits"), "{}", ran.out);
 
     let nothing = file(".toml", "[policy.a]\nlimits = []\n");
     let ran = run(&["validate", nothing.path().to_str().unwrap()], "");
@@ -306,7 +315,7 @@ fn validate_says_when_all_is_right() {
     let unlimited = file(".toml", "[server]\nhttp = \"off\"\n");
     let ran = run(&["validate", unlimited.path().to_str().unwrap()], "");
     assert_eq!((ran.code, ran.out.as_str()), (0, ""), "a server can be started with it");
-    assert!(ran.err.contains("0 limits checked, no mistake"), "{}", ran.err);
+    assert!(ran.err.contains("0 limits checked, no errors"), "{}", ran.err);
 
     let broken = file(".toml", "[policy.a\nlimits = [\n");
     let ran = run(&["validate", broken.path().to_str().unwrap()], "");
@@ -324,8 +333,29 @@ fn completions_are_printed_for_each_shell() {
 }
 
 #[test]
+fn man_prints_a_page_or_writes_one_for_each_command() {
+    let ran = run(&["man"], "");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains(".TH tollgate 1"), "{}", ran.out);
+
+    let dir = tempfile::TempDir::new().unwrap();
+    let pages = dir.path().join("share/man1");
+    let ran = run(&["man", pages.to_str().unwrap()], "");
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    for page in ["tollgate", "tollgate-serve", "tollgate-simulate", "tollgate-man"] {
+        let text = std::fs::read_to_string(pages.join(format!("{page}.1"))).unwrap();
+        assert!(text.contains(&format!(".TH {page} 1")), "{page}: {text}");
+    }
+
+    let file = file("", "");
+    let ran = run(&["man", file.path().to_str().unwrap()], "");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("cannot write manual pages to "), "{}", ran.err);
+}
+
+#[test]
 fn help_has_examples() {
-    for command in ["simulate", "explain", "validate", "completions"] {
+    for command in ["serve", "check", "simulate", "explain", "validate", "completions", "man"] {
         let ran = run(&[command, "--help"], "");
         assert_eq!(ran.code, 0);
         assert!(ran.out.contains("Example"), "{command}");

@@ -1,4 +1,4 @@
-//! The config is read anew while others ask: no answer is wrong, and nothing that was counted is lost.
+//! Reloads of the config under load: no decision is wrong, and no count is lost.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
@@ -16,9 +16,9 @@ use std::time::Duration;
 use support::Serving;
 use tempfile::TempDir;
 
-/// How often the config is read anew, every other time with a mistake in it.
+/// Number of reloads, every other one with an error in the config.
 const RELOADS: u64 = 1_000;
-/// The limits between which it changes.
+/// The two limits of the config, in turn.
 const LIMITS: [u64; 2] = [1_000_000_000, 2_000_000_000];
 
 fn config(limit: u64) -> String {
@@ -27,15 +27,15 @@ fn config(limit: u64) -> String {
 
 struct File {
     path: PathBuf,
-    _folder: TempDir,
+    _dir: TempDir,
 }
 
 impl File {
     fn new(text: &str) -> File {
-        let folder = TempDir::new().unwrap();
-        let path = folder.path().join("tollgate.toml");
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("tollgate.toml");
         fs::write(&path, text).unwrap();
-        File { path, _folder: folder }
+        File { path, _dir: dir }
     }
 
     fn path(&self) -> &str {
@@ -43,14 +43,14 @@ impl File {
     }
 }
 
-/// Puts another text in the place of a file, all at once.
+/// Replaces a file atomically.
 fn replace(path: &Path, text: &str) {
     let new = path.with_extension("new");
     fs::write(&new, text).unwrap();
     fs::rename(new, path).unwrap();
 }
 
-/// How often the config was read anew, well or not.
+/// Returns the number of reloads with this outcome.
 fn reloads(serving: &Serving, outcome: &str) -> u64 {
     let page = serving.get("/metrics");
     let name = format!("tollgate_reloads_total{{outcome=\"{outcome}\"}} ");
@@ -63,7 +63,7 @@ fn wait_for_reloads(serving: &Serving, outcome: &str, count: u64) {
     }
 }
 
-/// Checks one key again and again; each time it must have been counted once more. Answers how often.
+/// Checks one key in a loop; each check must be counted exactly once. Returns the number of checks.
 fn hammer(mut check: impl FnMut() -> (u64, u64), done: &AtomicBool) -> u64 {
     let mut used = 0;
     while !done.load(Ordering::Relaxed) {
@@ -107,21 +107,21 @@ fn over_http(stream: TcpStream, key: &str) -> impl FnMut() -> (u64, u64) {
             match line.trim_end() {
                 "" => break,
                 line => {
-                    let told = line.strip_prefix("content-length: ");
-                    length = told.map_or(length, |told| told.parse().unwrap());
+                    let value = line.strip_prefix("content-length: ");
+                    length = value.map_or(length, |value| value.parse().unwrap());
                 }
             }
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).unwrap();
-        let answer: serde_json::Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(answer["allowed"], true, "{answer}");
-        (answer["limit"].as_u64().unwrap(), answer["remaining"].as_u64().unwrap())
+        let decision: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(decision["allowed"], true, "{decision}");
+        (decision["limit"].as_u64().unwrap(), decision["remaining"].as_u64().unwrap())
     }
 }
 
 #[test]
-fn a_thousand_reloads_under_load_lose_nothing() {
+fn a_thousand_reloads_under_load_lose_no_counts() {
     let file = File::new(&config(LIMITS[0]));
     let serving = Serving::start(&["--config", file.path(), "--log-level", "off"]);
     let http = || TcpStream::connect(serving.http()).unwrap();
@@ -147,14 +147,14 @@ fn a_thousand_reloads_under_load_lose_nothing() {
     });
 }
 
-/// Whoever has no signal to send just writes the file.
+/// Writing the file is enough; no signal is needed.
 #[test]
-fn a_change_is_seen_without_being_told() {
+fn a_change_is_seen_without_a_signal() {
     let file = File::new(&config(LIMITS[0]));
     let serving = Serving::start(&["--config", file.path(), "--log-level", "off"]);
     for (turn, text) in [config(LIMITS[1]), config(7), config(LIMITS[0])].iter().enumerate() {
         match turn {
-            // In its place, as editors do, or all at once.
+            // Written in place, as some editors do, or replaced atomically.
             0 => fs::write(&file.path, text).unwrap(),
             _ => replace(&file.path, text),
         }
@@ -165,11 +165,11 @@ fn a_change_is_seen_without_being_told() {
     }
 }
 
-/// An editor may empty a file before it writes it: that is no wish to have no policies.
+/// An editor may empty a file before it writes it: that must not remove all policies.
 #[test]
 fn an_empty_file_changes_nothing() {
     let file = File::new(&config(7));
-    // A policy that is not the file's does not make up for those that are.
+    // The policy of `--limit` does not count as one of the file.
     let limit = ["--limit", "gcra 10/s"];
     let args = ["--config", file.path(), "--log-level", "off"];
     let serving = Serving::start(&[&args[..], &limit].concat());

@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use tollgate_model::random::{Algorithm, System, compare};
 use tollgate_model::{Answer, Operation, Step, TooMuch};
 
-/// Operations for each algorithm; each key is a process of its own.
+/// Number of operations for each algorithm; each key is a process of its own.
 const OPERATIONS: u64 = 5_000;
 
-/// `tollgate simulate`, asked a step at a time.
+/// `tollgate simulate`, one step at a time.
 struct Tollgate {
     lines: Vec<String>,
     /// The limits as the binary prints them, to find the one that binds.
     printed: Vec<String>,
-    /// What was asked and answered, to be asked again after a step that ended the process.
-    asked: Vec<String>,
+    /// The steps so far, to be repeated after a step that ended the process.
+    steps: Vec<String>,
     running: Running,
 }
 
@@ -42,16 +42,16 @@ impl Running {
         Running { child, stdin, stdout }
     }
 
-    /// The answer; `None` if the process ended with exit code 2.
-    fn ask(&mut self, step: &str) -> Option<Value> {
+    /// Returns the decision; `None` if the process ended with exit code 2.
+    fn decide(&mut self, step: &str) -> Option<Value> {
         writeln!(self.stdin, "{step}").unwrap();
-        let mut answer = String::new();
-        self.stdout.read_line(&mut answer).unwrap();
-        if answer.is_empty() {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        if line.is_empty() {
             assert_eq!(self.child.wait().unwrap().code(), Some(2), "{step}");
             return None;
         }
-        Some(serde_json::from_str(&answer).unwrap())
+        Some(serde_json::from_str(&line).unwrap())
     }
 }
 
@@ -68,27 +68,27 @@ impl Tollgate {
         Tollgate {
             lines: lines.to_vec(),
             printed: printed.map(|limit| limit.to_string()).collect(),
-            asked: Vec::new(),
+            steps: Vec::new(),
             running: Running::start(lines),
         }
     }
 
     fn restart(&mut self) {
         self.running = Running::start(&self.lines);
-        for step in &self.asked {
-            self.running.ask(step).unwrap();
+        for step in &self.steps {
+            self.running.decide(step).unwrap();
         }
     }
 }
 
-fn written(step: &Step) -> String {
+fn to_json(step: &Step) -> String {
     let millis = format!("{}.{:03}", step.t / 1000, step.t % 1000);
     let op = format!("{:?}", step.op).to_lowercase();
     let id = step.id.as_ref().map(|id| format!(",\"id\":{}", json!(id))).unwrap_or_default();
     format!("{{\"t_ms\":{millis},\"key\":\"k\",\"cost\":{},\"op\":\"{op}\"{id}}}", step.cost)
 }
 
-/// A number of milliseconds as it was printed, in microseconds.
+/// Converts printed milliseconds to microseconds.
 fn micros(value: &Value) -> Option<u64> {
     let text = value.as_number()?.to_string();
     let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
@@ -97,34 +97,34 @@ fn micros(value: &Value) -> Option<u64> {
 
 impl System for Tollgate {
     fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
-        let step = written(step);
-        let Some(answer) = self.running.ask(&step) else {
+        let step = to_json(step);
+        let Some(decision) = self.running.decide(&step) else {
             self.restart();
             return Err(TooMuch);
         };
-        self.asked.push(step);
-        let bound_by = answer["bound_by"].as_str().unwrap();
+        self.steps.push(step);
+        let bound_by = decision["bound_by"].as_str().unwrap();
         Ok(Answer {
-            allowed: answer["allowed"].as_bool().unwrap(),
-            limit: answer["limit"].as_u64(),
-            remaining: answer["remaining"].as_u64(),
-            retry_after: micros(&answer["retry_after_ms"]),
-            reset_after: micros(&answer["reset_after_ms"]).unwrap(),
+            allowed: decision["allowed"].as_bool().unwrap(),
+            limit: decision["limit"].as_u64(),
+            remaining: decision["remaining"].as_u64(),
+            retry_after: micros(&decision["retry_after_ms"]),
+            reset_after: micros(&decision["reset_after_ms"]).unwrap(),
             bound_by: self.printed.iter().position(|line| line == bound_by).unwrap(),
         })
     }
 }
 
-fn hold(algorithm: Algorithm) {
+fn agrees_with_model(algorithm: Algorithm) {
     compare(2, algorithm, OPERATIONS, |lines| Box::new(Tollgate::new(lines)));
 }
 
-tollgate_model::test_each_algorithm!(hold);
+tollgate_model::test_each_algorithm!(agrees_with_model);
 
-/// The test above asks every operation by the name the model has for it.
+/// The tests above write each operation by its name in the model.
 #[test]
-fn operations_are_written_as_the_binary_reads_them() {
+fn steps_are_written_as_the_binary_reads_them() {
     let step = Step { t: 1_500_250, op: Operation::Reserve, cost: 2, id: Some("x".into()) };
     let line = r#"{"t_ms":1500.250,"key":"k","cost":2,"op":"reserve","id":"x"}"#;
-    assert_eq!(written(&step), line);
+    assert_eq!(to_json(&step), line);
 }

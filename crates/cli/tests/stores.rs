@@ -1,4 +1,4 @@
-//! `tollgate simulate` on real servers: the same bytes as in memory, and nothing left behind.
+//! `tollgate simulate` on real servers: the same bytes as in memory, and no keys left behind.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -21,7 +21,7 @@ const LIMITS: [&str; 9] = [
     "concurrency 20 ttl 30s",
 ];
 
-/// Some thousand steps over a few keys, with every act and times that step back.
+/// Two thousand steps over a few keys, with most operations and times that step back.
 fn trace() -> String {
     let acts =
         ["check", "check", "check", "peek", "charge", "refund", "reserve", "settle", "reset"];
@@ -60,13 +60,14 @@ fn simulate(limits: &[&str], store: &str, trace: &str) -> Vec<u8> {
 fn same_as_in_memory(url: &str) {
     let trace = trace();
     for limits in LIMITS.map(|limit| vec![limit]).into_iter().chain([LIMITS.to_vec()]) {
-        let (here, there) = (simulate(&limits, "memory:", &trace), simulate(&limits, url, &trace));
-        assert!(here == there, "{limits:?} differ on {url}");
+        let (memory, remote) =
+            (simulate(&limits, "memory:", &trace), simulate(&limits, url, &trace));
+        assert!(memory == remote, "{limits:?} differ on {url}");
     }
 }
 
 #[test]
-fn redis_and_valkey_answer_as_memory_does_and_nothing_is_left() {
+fn redis_and_valkey_decide_as_memory_does_and_no_keys_are_left() {
     for server in [Server::redis(), Server::valkey()].into_iter().flatten() {
         same_as_in_memory(&server.url());
         assert_eq!(server.cli(&["dbsize"]), "0");
@@ -74,7 +75,7 @@ fn redis_and_valkey_answer_as_memory_does_and_nothing_is_left() {
 }
 
 #[test]
-fn a_cluster_answers_as_memory_does_and_nothing_is_left() {
+fn a_cluster_decides_as_memory_does_and_no_keys_are_left() {
     let Some(cluster) = Cluster::start() else { return };
     same_as_in_memory(&cluster.url());
     for node in cluster.primaries() {
@@ -83,7 +84,7 @@ fn a_cluster_answers_as_memory_does_and_nothing_is_left() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_nothing_either() {
+fn an_interrupted_run_leaves_no_keys() {
     let Some(server) = Server::redis() else { return };
     let mut command = Command::new(cargo_bin!("tollgate"));
     command.args(["simulate", "--limit", "gcra 1/h", "--store", &server.url()]);
@@ -91,8 +92,8 @@ fn an_interrupted_run_leaves_nothing_either() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"{\"t_ms\": 1}\n").unwrap();
     wait_until("the step is counted", Duration::from_secs(20), || server.cli(&["dbsize"]) == "1");
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(told.success());
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(server.cli(&["dbsize"]), "0");
 }

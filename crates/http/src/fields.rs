@@ -1,11 +1,11 @@
-//! Where fields go: each is put together in the same piece of memory and handed on.
+//! Builds header fields in one reused buffer and passes them to a callback.
 
-use crate::structured::push_number;
+use crate::number::push_number;
 
-/// Room for all but the longest fields, so that it seldom has to grow.
-const ROOM: usize = 128;
+/// Enough for all but the longest fields, so that the buffer rarely has to grow.
+const BUFFER_BYTES: usize = 128;
 
-/// Hands fields to whoever sends them.
+/// Builds fields and passes each to the callback.
 pub(crate) struct Fields<'e> {
     each: &'e mut dyn FnMut(&'static str, &str),
     value: String,
@@ -13,20 +13,20 @@ pub(crate) struct Fields<'e> {
 
 impl<'e> Fields<'e> {
     pub(crate) fn new(each: &'e mut dyn FnMut(&'static str, &str)) -> Fields<'e> {
-        Fields { each, value: String::with_capacity(ROOM) }
+        Fields { each, value: String::with_capacity(BUFFER_BYTES) }
     }
 
-    /// A field that is text.
+    /// Passes on a field with this text.
     pub(crate) fn text(&mut self, name: &'static str, value: &str) {
         (self.each)(name, value);
     }
 
-    /// A field that is one number.
+    /// Passes on a field that is one number.
     pub(crate) fn number(&mut self, name: &'static str, number: u64) {
         self.built(name, |value| push_number(value, number));
     }
 
-    /// A field that `build` puts together; left out if that is nothing.
+    /// Passes on a field that `build` writes, unless it is empty.
     pub(crate) fn built(&mut self, name: &'static str, build: impl FnOnce(&mut String)) {
         self.value.clear();
         build(&mut self.value);

@@ -1,4 +1,4 @@
-//! What a decision says over HTTP: header fields in eight dialects, and problem bodies.
+//! Rate limit decisions over HTTP: header fields in eight dialects, problem bodies and JSON.
 //!
 //! ```
 //! use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Time};
@@ -16,29 +16,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! There is no I/O and no HTTP library here, only names and values, so that any server can send
-//! them. A denial has a body too: see [`Problem`].
+//! This crate does no I/O and uses no HTTP library: it produces names and values that any server
+//! can send. [`Problem`] is the body of a denial, [`json`] a decision in JSON.
 //!
-//! # What it guarantees
+//! # Guarantees
 //!
-//! * **Waits round up.** Whoever obeys `retry-after` is admitted, if nobody else comes. It is at
-//!   least one second, and never shorter than the `t` that stands beside it.
-//! * **Quotas round down.** `r` would pass now, and no rounding makes of `q` in `w` seconds more
-//!   than the limit grants.
+//! * **Waits round up.** A client that waits for `retry-after` is admitted, unless other requests
+//!   with the same key come first. `retry-after` is at least one second, and never shorter than
+//!   the `t` of the same response.
+//! * **Quotas round down.** A check of cost `r` would pass now, and rounding never makes `q` in `w`
+//!   seconds more than the limit grants.
 //! * **One line for each field,** with a lower-case name. Proxies that keep only the first or the
-//!   last of several lines lose nothing.
+//!   last line of a repeated field lose nothing.
 //! * **Nothing can be injected.** A [`Name`](tollgate_core::Name) has only characters that need no
-//!   quoting, keys are never headers, and all text of a problem is escaped.
-//! * **Calm.** Nothing panics, and all fields are put together in one small buffer.
+//!   quoting, keys are never written to headers, and all text of a problem is escaped.
+//! * **No panics, few allocations.** All fields are built in one small buffer.
 //!
 //! # Limits
 //!
-//! * Whole seconds: a window shorter than one is told as the quota of a second.
-//! * A structured field holds 15 digits; greater numbers are told as 999,999,999,999,999.
-//! * Only the limit that binds is told with its numbers, since a
-//!   [`Decision`](tollgate_core::Decision) knows no others. `ratelimit-policy` lists them all.
-//! * Waits are exact, so many clients that are told the same may come back at once. Whoever fears
-//!   that may add some chance to what `fields` hands out.
+//! * Times are whole seconds: a window shorter than a second is written as the quota of one second.
+//! * An integer in a structured field has at most 15 digits; greater numbers are written as
+//!   999,999,999,999,999.
+//! * `ratelimit` has the numbers of the binding limit only, since a
+//!   [`Decision`](tollgate_core::Decision) has no others. `ratelimit-policy` lists all limits.
+//! * Waits are exact, so many clients with the same wait may come back at the same moment. To
+//!   prevent that, add jitter to the values that `fields` passes on.
 //!
 //! # Links
 //!
@@ -57,7 +59,9 @@
 mod dialect;
 mod fields;
 mod headers;
-mod json;
+pub mod json;
+mod limit_name;
+mod number;
 mod problem;
 mod quota;
 mod structured;

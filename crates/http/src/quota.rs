@@ -1,43 +1,42 @@
-//! What a limit grants, in the words of header fields: so much in so many seconds.
+//! The quota of a limit for header fields: an amount in a number of seconds.
 
 use tollgate_core::{Limit, RuleParams, Span, Time};
 
 const SECOND: Span = Span::from_micros(1_000_000);
 
-/// What a limit grants.
+/// The quota that a limit grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quota {
-    /// How much.
+    /// Amount granted in each window.
     pub(crate) amount: u64,
-    /// In how many seconds, one at least; `None` where no time makes it whole again.
+    /// Length of the window in seconds, at least 1; `None` if the quota does not return with time.
     pub(crate) window: Option<u64>,
-    /// The most at one instant, where that is not the amount.
+    /// Capacity, if it is not the amount.
     pub(crate) burst: Option<u64>,
-    /// Whether it is held for a while rather than spent.
-    pub(crate) is_held: bool,
+    /// Whether the limit counts leases, which are returned, rather than cost.
+    pub(crate) is_concurrency: bool,
 }
 
 impl Quota {
-    /// What the limit grants at this instant, which matters to windows of the calendar; `None` if
-    /// it bounds nothing.
+    /// Returns the quota at this instant, on which the length of a calendar window depends; `None`
+    /// if the limit is unlimited.
     pub(crate) fn of(limit: &Limit, now: Time) -> Option<Quota> {
         let capacity = limit.capacity()?;
-        let Some((amount, period)) = pace(limit, capacity, now) else {
-            let is_held = matches!(limit.params(), RuleParams::Held { .. });
-            return Some(Quota { amount: capacity, window: None, burst: None, is_held });
+        let Some((amount, period)) = rate(limit, capacity, now) else {
+            let is_concurrency = matches!(limit.params(), RuleParams::Held { .. });
+            return Some(Quota { amount: capacity, window: None, burst: None, is_concurrency });
         };
         let (amount, window) = in_seconds(amount, period);
         let burst = Some(capacity).filter(|capacity| *capacity != amount);
-        Some(Quota { amount, window: Some(window), burst, is_held: false })
+        Some(Quota { amount, window: Some(window), burst, is_concurrency: false })
     }
 }
 
-/// How much in how long; `None` for what has no such pace.
+/// Returns an amount and its period; `None` if the limit has no fixed rate.
 ///
-/// Leases end when their holders say so. A level that fades (ar1) sinks by a share of what is
-/// there: it is at its fastest when full and never quite done, so that any length of time would
-/// promise too much or too little.
-fn pace(limit: &Limit, capacity: u64, now: Time) -> Option<(u64, Span)> {
+/// Leases end when their holders release them. The level of ar1 decays by a fraction of itself:
+/// fastest when full and never to zero, so any period would promise too much or too little.
+fn rate(limit: &Limit, capacity: u64, now: Time) -> Option<(u64, Span)> {
     match limit.params() {
         RuleParams::Held { .. } | RuleParams::Fade { .. } | RuleParams::Unlimited => None,
         RuleParams::Aligned { window, .. } => Some((capacity, window)),
@@ -45,24 +44,23 @@ fn pace(limit: &Limit, capacity: u64, now: Time) -> Option<(u64, Span)> {
             let [_, start, end, _] = limit.windows_around(now)?;
             Some((capacity, end.since(start)))
         }
-        // A drop can be greater than the bucket, but no more than the bucket held can leak.
+        // A drip can be larger than the bucket, but no more than the bucket's content can leak.
         RuleParams::Drip { size, drip, every } => Some((drip.min(size), every)),
-        // As written: 60/min is told as 60 in 60 seconds, though one a second is the same.
+        // As written: 60/min is 60 in 60 seconds, though 1 in 1 second is the same rate.
         _ => limit.rate().map(|rate| (u64::from(rate.count), rate.period)),
     }
 }
 
-/// The amount in whole seconds.
+/// Converts a rate to whole seconds.
 ///
-/// A period of more than a second becomes a little longer, with the same amount. What is shorter
-/// than a second becomes the amount of a second, rounded down. Either way it is no more than was
-/// granted.
+/// A period of a second or more is rounded up, with the same amount. A shorter period becomes the
+/// amount of one second, rounded down. Either way the result is no more than the limit grants.
 fn in_seconds(amount: u64, period: Span) -> (u64, u64) {
     if period >= SECOND {
         return (amount, period.as_secs_ceil());
     }
-    let a_second = u128::from(amount).saturating_mul(u128::from(SECOND.as_micros()));
-    let amount = a_second.checked_div(u128::from(period.as_micros())).unwrap_or(a_second);
+    let per_second = u128::from(amount).saturating_mul(u128::from(SECOND.as_micros()));
+    let amount = per_second.checked_div(u128::from(period.as_micros())).unwrap_or(per_second);
     (u64::try_from(amount).unwrap_or(u64::MAX), 1)
 }
 
@@ -76,7 +74,7 @@ mod tests {
     fn quota(line: &str) -> (u64, Option<u64>, Option<u64>) {
         let limit: Limit = line.parse().unwrap();
         let quota = Quota::of(&limit, Time::from_micros(NOON).unwrap()).unwrap();
-        assert_eq!(quota.is_held, line.starts_with("concurrency"));
+        assert_eq!(quota.is_concurrency, line.starts_with("concurrency"));
         (quota.amount, quota.window, quota.burst)
     }
 
@@ -107,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_the_calendar_are_as_long_as_the_one_at_hand() {
+    fn calendar_windows_have_the_length_of_the_current_one() {
         for (line, window) in [
             ("fixed-window 5/day", 86_400),
             ("fixed-window 5/week", 604_800),
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_second_is_told_as_a_second_rounded_down() {
+    fn periods_below_a_second_become_one_second_rounded_down() {
         for (line, amount, burst) in [
             ("gcra 10/100ms", 100, Some(10)),
             ("gcra 10/300ms", 33, Some(10)),
@@ -135,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_granted_by_what_bounds_nothing() {
+    fn unlimited_has_no_quota() {
         for line in ["unlimited", "gcra 1/s factor 0"] {
             let limit = line.parse().unwrap();
             assert_eq!(Quota::of(&limit, Time::EPOCH), None, "{line}");

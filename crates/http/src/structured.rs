@@ -1,37 +1,33 @@
-//! Structured fields (RFC 9651), as little of them as we write: lists of items with parameters.
+//! Structured fields (RFC 9651), the part that we write: lists of items with parameters.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::headers::LimitName;
+use crate::limit_name::LimitName;
+use crate::number::push_number;
 
-/// The greatest whole number a structured field can hold.
+/// Maximum integer of a structured field.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
-/// Appends a number as it is.
-pub(crate) fn push_number(out: &mut String, number: u64) {
-    out.push_str(itoa::Buffer::new().format(number));
-}
-
-/// Writes a list, a member after another, each with its parameters.
+/// Writes the members of a list in order, each with its parameters.
 pub(crate) struct List<'o> {
     out: &'o mut String,
-    /// What stands before a parameter.
+    /// Separator before a parameter.
     semicolon: &'static str,
 }
 
 impl<'o> List<'o> {
-    /// A list that is written as RFC 9651 would print it.
+    /// Creates a list in the canonical form of RFC 9651.
     pub(crate) fn tight(out: &'o mut String) -> List<'o> {
         List { out, semicolon: ";" }
     }
 
-    /// The same with a blank after each semicolon.
+    /// Creates a list with a blank after each semicolon.
     pub(crate) fn spaced(out: &'o mut String) -> List<'o> {
         List { out, semicolon: "; " }
     }
 
-    /// The next member: a name. It needs no escapes, since it can hold no quotes.
+    /// Writes the next member, a name. It needs no escapes, since it cannot contain quotes.
     pub(crate) fn name(&mut self, name: LimitName<'_>) {
         self.begin();
         self.out.push('"');
@@ -39,7 +35,7 @@ impl<'o> List<'o> {
         self.out.push('"');
     }
 
-    /// The next member: a number.
+    /// Writes the next member, a number.
     pub(crate) fn number(&mut self, number: u64) {
         self.begin();
         push_number(self.out, number.min(MAX_INTEGER));
@@ -51,21 +47,21 @@ impl<'o> List<'o> {
         }
     }
 
-    /// A parameter that is a number.
+    /// Writes a parameter that is a number.
     pub(crate) fn with_number(&mut self, key: &'static str, number: u64) {
         self.key(key);
         push_number(self.out, number.min(MAX_INTEGER));
     }
 
-    /// A parameter that is a word of our own, which needs no escapes.
-    pub(crate) fn with_word(&mut self, key: &'static str, word: &'static str) {
+    /// Writes a parameter that is a constant string, which needs no escapes.
+    pub(crate) fn with_string(&mut self, key: &'static str, text: &'static str) {
         self.key(key);
         self.out.push('"');
-        self.out.push_str(word);
+        self.out.push_str(text);
         self.out.push('"');
     }
 
-    /// A parameter that is bytes.
+    /// Writes a parameter that is a byte sequence.
     pub(crate) fn with_bytes(&mut self, key: &'static str, bytes: &[u8]) {
         self.key(key);
         self.out.push(':');

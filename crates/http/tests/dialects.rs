@@ -1,15 +1,15 @@
-//! What each dialect says when a client is admitted, denied, or hopeless: word for word.
+//! The exact fields of each dialect for an allowed check, a denied one, and a cost that never fits.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod support;
 
-use support::assert_told;
+use support::assert_headers;
 use tollgate_http::Dialect::{self, Draft6, Draft7, Draft8, Ietf, Leaky, XDelta, XEpoch};
 
 #[test]
 fn allowed() {
-    assert_told(
+    assert_headers(
         &["gcra 10/min"],
         &[4],
         &[
@@ -55,8 +55,8 @@ fn allowed() {
 }
 
 #[test]
-fn denied_though_something_is_left() {
-    assert_told(
+fn denied_though_something_remains() {
+    assert_headers(
         &["gcra 10/min"],
         &[4, 7],
         &[
@@ -99,8 +99,8 @@ fn denied_though_something_is_left() {
 }
 
 #[test]
-fn denied_though_something_is_left_in_other_words() {
-    assert_told(
+fn denied_though_something_remains_in_x_dialects() {
+    assert_headers(
         &["gcra 10/min"],
         &[4, 7],
         &[
@@ -140,11 +140,11 @@ fn denied_though_something_is_left_in_other_words() {
     );
 }
 
-/// More than the limit holds: no wait helps, so none is told. Those who must say when something
-/// resets say when the limit does.
+/// The cost exceeds the capacity: waiting does not help, so there is no `retry-after`. Dialects that
+/// must have a reset send that of the limit.
 #[test]
-fn never() {
-    assert_told(
+fn cost_that_never_fits() {
+    assert_headers(
         &["gcra 10/min"],
         &[4, 11],
         &[
@@ -186,10 +186,10 @@ fn never() {
     );
 }
 
-/// A check that costs nothing, of a key never seen.
+/// A check of cost 0 with a new key.
 #[test]
 fn nothing_used() {
-    assert_told(
+    assert_headers(
         &["gcra 10/min"],
         &[0],
         &[

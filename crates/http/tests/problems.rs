@@ -13,9 +13,9 @@ fn read(problem: &Problem<'_>) -> Value {
 }
 
 #[test]
-fn each_kind_has_its_type_title_and_status() {
+fn each_problem_has_its_type_title_and_status() {
     let registry = "https://iana.org/assignments/http-problem-types#";
-    for (problem, kind, title, status) in [
+    for (problem, fragment, title, status) in [
         (Problem::quota_exceeded("api"), "quota-exceeded", "Quota Exceeded", 429),
         (
             Problem::temporary_reduced_capacity().violated("api"),
@@ -31,7 +31,7 @@ fn each_kind_has_its_type_title_and_status() {
         ),
     ] {
         let members = json!({
-            "type": format!("{registry}{kind}"),
+            "type": format!("{registry}{fragment}"),
             "title": title,
             "status": status,
             "violated-policies": ["api"],
@@ -42,7 +42,7 @@ fn each_kind_has_its_type_title_and_status() {
 }
 
 #[test]
-fn what_is_not_said_is_left_out() {
+fn absent_members_are_left_out() {
     let problem = read(&Problem::temporary_reduced_capacity());
     assert_eq!(problem.as_object().unwrap().len(), 3);
     let plain = json!({"type": "about:blank", "title": "Bad Request", "status": 400});
@@ -50,14 +50,14 @@ fn what_is_not_said_is_left_out() {
 }
 
 #[test]
-fn another_status_stands_in_the_body_too() {
+fn another_status_is_in_the_body_too() {
     let problem = Problem::quota_exceeded("api").with_status(403);
     assert_eq!(problem.status(), 403);
     assert_eq!(read(&problem)["status"], 403);
 }
 
 #[test]
-fn a_body_is_appended() {
+fn body_is_appended() {
     let mut out = String::from("\r\n\r\n");
     Problem::plain(404, "Not Found").write_to(&mut out);
     assert!(out.starts_with("\r\n\r\n{"));
@@ -65,7 +65,7 @@ fn a_body_is_appended() {
 
 proptest! {
     #[test]
-    fn any_text_can_stand_in_it([title, detail, name] in any::<[String; 3]>()) {
+    fn any_text_is_escaped([title, detail, name] in any::<[String; 3]>()) {
         let problem = read(&Problem::plain(400, &title).detail(&detail).violated(&name));
         let members = json!({
             "type": "about:blank",

@@ -1,4 +1,4 @@
-//! Whatever the limits and whatever happened: what is told can be read, is legal, and is true.
+//! For any limits and any history, the fields can be parsed, are valid, and are true.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -12,7 +12,7 @@ use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
 use tollgate_core::{Act, Decision, Key, Limit, Span, Time};
 use tollgate_http::Dialect;
 
-/// A policy, when its case begins, and what happens.
+/// A policy, the instant at which the case begins, and its steps.
 #[derive(Debug, Clone)]
 struct Case {
     lines: Vec<String>,
@@ -49,17 +49,17 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// Calls `each` with every decision, the scene at its instant, and what was asked.
+    /// Calls `each` with every decision, the scene at its instant, and the step.
     fn play(
         &self,
         mut each: impl FnMut(&Scene, &Decision, &Step) -> Result<(), TestCaseError>,
     ) -> Result<(), TestCaseError> {
         let mut scene = Scene::new(&self.lines, self.start);
-        let drains = scene.policy.limits().iter().filter_map(Limit::full_reset_after);
-        let drain = drains.max().map_or(0, Span::as_micros);
+        let resets = scene.policy.limits().iter().filter_map(Limit::full_reset_after);
+        let reset = resets.max().map_or(0, Span::as_micros);
         for step in &self.steps {
-            scene.now = moved(scene.now, drain, step);
-            let decision = scene.ask(step.act, step.cost, step.id, scene.now);
+            scene.now = moved(scene.now, reset, step);
+            let decision = scene.apply(step.act, step.cost, step.id, scene.now);
             if let Some(decision) = decision {
                 each(&scene, &decision, step)?;
             }
@@ -68,15 +68,15 @@ impl Case {
     }
 }
 
-fn moved(now: Time, drain: u64, step: &Step) -> Time {
+fn moved(now: Time, reset: u64, step: &Step) -> Time {
     let (permille, ticks) = step.moves;
-    let by = i128::from(drain) * i128::from(permille) / 1000 + i128::from(ticks);
+    let by = i128::from(reset) * i128::from(permille) / 1000 + i128::from(ticks);
     let at = u64::try_from((i128::from(now.as_micros()) + by).max(0)).unwrap();
     Time::from_micros(at).unwrap_or(now)
 }
 
-/// A list of strings with parameters, each a name and what is known of it.
-fn read(value: &str) -> Vec<Item> {
+/// Parses a list of items with parameters.
+fn parse_list(value: &str) -> Vec<Item> {
     let list: List = Parser::new(value).parse().unwrap_or_else(|e| panic!("{value}: {e}"));
     let item = |entry| match entry {
         ListEntry::Item(item) => item,
@@ -92,7 +92,7 @@ fn number(item: &Item, key: &str) -> Option<i64> {
 
 fn name(item: &Item) -> String {
     let name = item.bare_item.as_string();
-    name.unwrap_or_else(|| panic!("{:?} is no name", item.bare_item)).as_str().to_owned()
+    name.unwrap_or_else(|| panic!("{:?} is not a name", item.bare_item)).as_str().to_owned()
 }
 
 fn value_of<'f>(fields: &'f [(&'static str, String)], name: &str) -> Option<&'f str> {
@@ -113,11 +113,11 @@ fn check_policy(item: &Item) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_bound(item: &Item, policies: &[Item], retry: Option<i64>) -> Result<(), TestCaseError> {
+fn check_binding(item: &Item, policies: &[Item], retry: Option<i64>) -> Result<(), TestCaseError> {
     let policy = policies.iter().find(|policy| name(policy) == name(item)).unwrap();
-    let most = number(policy, "tollgate-burst").or(number(policy, "q")).unwrap();
-    let left = number(item, "r").unwrap();
-    prop_assert!((0..=most).contains(&left), "{left} of {most}");
+    let max = number(policy, "tollgate-burst").or(number(policy, "q")).unwrap();
+    let remaining = number(item, "r").unwrap();
+    prop_assert!((0..=max).contains(&remaining), "{remaining} of {max}");
     let seconds = number(item, "t");
     prop_assert!(seconds.is_none_or(|t| t >= 1));
     prop_assert!(retry.is_none_or(|retry| seconds.is_none_or(|t| retry >= t)));
@@ -132,18 +132,18 @@ proptest! {
     #[test]
     fn named_limits_are_legal_structured_fields(case in case()) {
         case.play(|scene, decision, _| {
-            let told = scene.told(decision).key(Key::new(KEY).unwrap());
+            let headers = scene.headers(decision).key(Key::new(KEY).unwrap());
             for dialect in [Dialect::Ietf, Dialect::Draft8] {
-                let fields = fields(&told, dialect);
-                let policies = value_of(&fields, "ratelimit-policy").map(read).unwrap_or_default();
+                let fields = fields(&headers, dialect);
+                let policies = value_of(&fields, "ratelimit-policy").map(parse_list).unwrap_or_default();
                 let limited = scene.policy.limits().iter().filter(|l| l.capacity().is_some());
                 prop_assert_eq!(policies.len(), limited.count());
                 policies.iter().try_for_each(check_policy)?;
                 let retry = value_of(&fields, "retry-after").map(|retry| retry.parse().unwrap());
                 prop_assert_eq!(value_of(&fields, "ratelimit").is_some(), decision.limit.is_some());
-                for item in value_of(&fields, "ratelimit").map(read).unwrap_or_default() {
-                    prop_assert_eq!(Some(name(&item)), told.limit_name().map(String::from));
-                    check_bound(&item, &policies, retry)?;
+                for item in value_of(&fields, "ratelimit").map(parse_list).unwrap_or_default() {
+                    prop_assert_eq!(Some(name(&item)), headers.limit_name().map(String::from));
+                    check_binding(&item, &policies, retry)?;
                 }
             }
             Ok(())
@@ -153,27 +153,27 @@ proptest! {
     #[test]
     fn draft_7_is_a_dictionary_and_a_list_of_numbers(case in case()) {
         case.play(|scene, decision, _| {
-            let fields = fields(&scene.told(decision), Dialect::Draft7);
-            for item in value_of(&fields, "ratelimit-policy").map(read).unwrap_or_default() {
+            let fields = fields(&scene.headers(decision), Dialect::Draft7);
+            for item in value_of(&fields, "ratelimit-policy").map(parse_list).unwrap_or_default() {
                 prop_assert!(item.bare_item.as_integer().is_some());
                 prop_assert!(number(&item, "w").unwrap() >= 1);
             }
             if let Some(value) = value_of(&fields, "ratelimit") {
-                let told: Dictionary = Parser::new(value).parse().unwrap();
+                let members: Dictionary = Parser::new(value).parse().unwrap();
                 let is_number = |entry: &ListEntry| {
                     matches!(entry, ListEntry::Item(Item { bare_item: BareItem::Integer(_), .. }))
                 };
-                prop_assert!(told.len() == 3 && told.values().all(is_number), "{value}");
+                prop_assert!(members.len() == 3 && members.values().all(is_number), "{value}");
             }
             Ok(())
         })?;
     }
 
     #[test]
-    fn whoever_obeys_retry_after_is_admitted(case in case()) {
+    fn a_client_that_waits_for_retry_after_is_admitted(case in case()) {
         case.play(|scene, decision, step| {
             for dialect in Dialect::ALL {
-                let fields = fields(&scene.told(decision), dialect);
+                let fields = fields(&scene.headers(decision), dialect);
                 let retry = value_of(&fields, "retry-after").map(|s| s.parse::<u64>().unwrap());
                 let can_pass = !decision.allowed && decision.retry_after.is_some();
                 prop_assert_eq!(retry.is_some(), can_pass);
@@ -181,7 +181,7 @@ proptest! {
                 prop_assert!(seconds >= 1);
                 let wait = Span::from_micros(seconds * 1_000_000);
                 let Some(then) = scene.now.checked_add(wait) else { continue };
-                let again = scene.ask(Act::Peek, step.cost, None, then).unwrap();
+                let again = scene.apply(Act::Peek, step.cost, None, then).unwrap();
                 prop_assert!(again.allowed, "{:?} after {seconds} s", again);
             }
             Ok(())
@@ -192,7 +192,7 @@ proptest! {
     fn fields_come_once_and_are_safe_in_any_header(case in case()) {
         case.play(|scene, decision, _| {
             for dialect in Dialect::ALL {
-                let fields = fields(&scene.told(decision), dialect);
+                let fields = fields(&scene.headers(decision), dialect);
                 let mut names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
                 names.sort_unstable();
                 names.dedup();

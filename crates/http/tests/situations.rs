@@ -1,27 +1,27 @@
-//! What is said of limits of all kinds, and of several at once: word for word.
+//! The exact fields for limits of each algorithm, and for several limits.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod support;
 
-use support::{KEY, assert_told, checks, lines, scene};
+use support::{KEY, assert_headers, checks, lines, scene};
 use tollgate_core::{Key, Name, Policy};
 use tollgate_http::Dialect::{self, Draft6, Draft7, Draft8, Ietf, Leaky, XEpoch};
 use tollgate_http::RateLimitHeaders;
 
 #[test]
-fn nothing_to_say() {
+fn unlimited_has_no_fields() {
     for limits in [&[][..], &["unlimited"], &["gcra 1/s factor 0"], &["unlimited", "unlimited"]] {
         for dialect in Dialect::ALL {
-            assert_told(limits, &[1], &[(dialect, &[])]);
+            assert_headers(limits, &[1], &[(dialect, &[])]);
         }
     }
 }
 
 #[test]
-fn what_is_unlimited_is_left_out_but_keeps_its_place() {
+fn an_unlimited_limit_is_left_out_but_keeps_its_position() {
     let policy = r#"ratelimit-policy: "login-2";q=10;w=60"#;
-    assert_told(
+    assert_headers(
         &["unlimited", "gcra 10/min"],
         &[4],
         &[
@@ -33,7 +33,7 @@ fn what_is_unlimited_is_left_out_but_keeps_its_place() {
 
 #[test]
 fn concurrency_allowed() {
-    assert_told(
+    assert_headers(
         &["concurrency 2 ttl 30s"],
         &[1],
         &[
@@ -60,7 +60,7 @@ fn concurrency_allowed() {
 
 #[test]
 fn concurrency_denied() {
-    assert_told(
+    assert_headers(
         &["concurrency 2 ttl 1500ms"],
         &[2, 1],
         &[
@@ -88,12 +88,12 @@ fn concurrency_denied() {
 }
 
 #[test]
-fn several_limits_all_listed_and_the_one_that_binds_told() {
+fn all_limits_are_listed_and_the_binding_one_has_numbers() {
     let policy = r#"ratelimit-policy: "login-1";q=1;w=1;tollgate-burst=5, "login-2";q=20;w=3600"#;
     let older = "ratelimit-policy: 1;w=1, 20;w=3600";
     let limits = &["gcra 1/s burst 5", "request-window 20/h"];
-    assert_told(limits, &[1], &[(Ietf, &[r#"ratelimit: "login-1";r=4;t=1"#, policy])]);
-    assert_told(
+    assert_headers(limits, &[1], &[(Ietf, &[r#"ratelimit: "login-1";r=4;t=1"#, policy])]);
+    assert_headers(
         limits,
         &[5, 2],
         &[
@@ -101,21 +101,21 @@ fn several_limits_all_listed_and_the_one_that_binds_told() {
             (Draft7, &["ratelimit: limit=5, remaining=0, reset=2", older, "retry-after: 2"]),
         ],
     );
-    // The bucket has room for it, but one window holds less: that one makes the caller wait.
+    // Both limits deny; the window makes the client wait longer than the bucket.
     let limits = &["gcra 1/s burst 5", "request-window 6/h"];
     let policy = r#"ratelimit-policy: "login-1";q=1;w=1;tollgate-burst=5, "login-2";q=6;w=3600"#;
-    assert_told(
+    assert_headers(
         limits,
         &[5, 2],
         &[(Ietf, &[r#"ratelimit: "login-2";r=0;t=3600"#, policy, "retry-after: 3600"])],
     );
 }
 
-/// The numbers of a bucket that holds other than its rate are those of the bucket, so that what
-/// remains is never more than the limit.
+/// Where a dialect has only one number, it is the capacity of the bucket, so that `remaining` is
+/// never more than the limit.
 #[test]
-fn a_burst_is_the_limit_where_there_are_no_quotas() {
-    assert_told(
+fn burst_is_the_limit_in_dialects_without_quotas() {
+    assert_headers(
         &["token-bucket 10/s burst 200"],
         &[1],
         &[
@@ -134,8 +134,8 @@ fn a_burst_is_the_limit_where_there_are_no_quotas() {
 /// November 2023 has 30 days, of which 16 are left but for some hours: until
 /// 2023-12-01T00:00:00Z, which is 1,701,388,800.
 #[test]
-fn windows_of_the_calendar() {
-    assert_told(
+fn calendar_windows() {
+    assert_headers(
         &["fixed-window 5/month"],
         &[5, 1],
         &[
@@ -163,8 +163,8 @@ fn windows_of_the_calendar() {
 }
 
 #[test]
-fn less_than_a_second() {
-    assert_told(
+fn windows_shorter_than_a_second() {
+    assert_headers(
         &["gcra 10/100ms"],
         &[10, 1],
         &[
@@ -199,10 +199,10 @@ fn less_than_a_second() {
     );
 }
 
-/// It counts in steps of the clock's minutes, of which the first is over in 39.5 seconds.
+/// The resolution steps are aligned to the minutes of the clock; the first ends in 39.5 seconds.
 #[test]
-fn a_level_that_fades_has_no_window() {
-    assert_told(
+fn ar1_has_no_window() {
+    assert_headers(
         &["ar1 max 12.5 decay 2 resolution 1min"],
         &[2],
         &[(Ietf, &[r#"ratelimit: "login";r=10;t=1060"#, r#"ratelimit-policy: "login";q=12"#])],
@@ -212,7 +212,7 @@ fn a_level_that_fades_has_no_window() {
 #[test]
 fn no_number_has_more_than_15_digits() {
     let q = "ratelimit-policy: \"login\";q=999999999999999;w=1;tollgate-burst=4294967295";
-    assert_told(
+    assert_headers(
         &["gcra 4294967295/us"],
         &[1],
         &[(Ietf, &[r#"ratelimit: "login";r=4294967294;t=1"#, q])],
@@ -220,33 +220,33 @@ fn no_number_has_more_than_15_digits() {
 }
 
 #[test]
-fn draft_8_names_the_partition_of_a_key() {
+fn draft_8_has_the_partition_of_the_key() {
     let scene = scene(&["gcra 10/min", "concurrency 20 ttl 1s"]);
     let decision = checks(&scene, &[1]);
-    let told = scene.told(&decision).key(Key::new(KEY).unwrap());
+    let headers = scene.headers(&decision).key(Key::new(KEY).unwrap());
     let pk = "pk=:ZDg2MWI3ZTkxMDMz:";
     let first = format!(r#""login-1"; q=10; w=60; {pk}"#);
     let second = format!(r#""login-2"; q=20; qu="concurrent-requests"; {pk}"#);
     let policy = format!("ratelimit-policy: {first}, {second}");
-    assert_eq!(lines(&told, Draft8), [r#"ratelimit: "login-1"; r=9; t=6"#, &policy]);
+    assert_eq!(lines(&headers, Draft8), [r#"ratelimit: "login-1"; r=9; t=6"#, &policy]);
     let others = Dialect::ALL.into_iter().filter(|dialect| *dialect != Draft8);
     for dialect in others {
-        assert_eq!(lines(&told, dialect), lines(&scene.told(&decision), dialect));
+        assert_eq!(lines(&headers, dialect), lines(&scene.headers(&decision), dialect));
     }
 }
 
-/// A caller's mistake: the decision is another policy's.
+/// A mistake of the caller: the decision was made by another policy.
 #[test]
-fn a_policy_with_fewer_limits_is_told_of_with_fewer_fields() {
+fn a_policy_with_fewer_limits_has_fewer_fields() {
     let scene = scene(&["gcra 10/min", "gcra 1/min"]);
     let decision = checks(&scene, &[1, 1]);
     assert_eq!(decision.bound_by, 1);
     let other = Policy::parse(Name::default(), ["gcra 10/min"]).unwrap();
-    let told = RateLimitHeaders::new(&other, &decision, scene.now);
+    let headers = RateLimitHeaders::new(&other, &decision, scene.now);
     let policy = r#"ratelimit-policy: "default";q=10;w=60"#;
-    assert_eq!(lines(&told, Ietf), [policy, "retry-after: 60"]);
-    assert_eq!(lines(&told, XEpoch), ["retry-after: 60"]);
-    assert_eq!(told.limit_name(), None);
+    assert_eq!(lines(&headers, Ietf), [policy, "retry-after: 60"]);
+    assert_eq!(lines(&headers, XEpoch), ["retry-after: 60"]);
+    assert_eq!(headers.limit_name(), None);
     let none = Policy::new(Name::default(), Vec::new());
     assert_eq!(
         lines(&RateLimitHeaders::new(&none, &decision, scene.now), Ietf),
@@ -255,9 +255,9 @@ fn a_policy_with_fewer_limits_is_told_of_with_fewer_fields() {
 }
 
 #[test]
-fn the_limit_that_binds_has_the_name_it_has_in_the_fields() {
+fn limit_name_is_the_name_in_the_fields() {
     let one = scene(&["gcra 10/min"]);
-    assert_eq!(one.told(&checks(&one, &[1])).limit_name().unwrap(), "login");
+    assert_eq!(one.headers(&checks(&one, &[1])).limit_name().unwrap(), "login");
     let two = scene(&["gcra 10/min", "gcra 1/min"]);
-    assert_eq!(two.told(&checks(&two, &[1])).limit_name().unwrap(), "login-2");
+    assert_eq!(two.headers(&checks(&two, &[1])).limit_name().unwrap(), "login-2");
 }

@@ -1,4 +1,4 @@
-//! What a rule is to the rest of the model: a history replayed, and two questions to it.
+//! The interface of a rule: a replayed history, and what it counts.
 
 use crate::Rule;
 use crate::drip::Drip;
@@ -9,20 +9,20 @@ use crate::held::Held;
 use crate::slots::Slots;
 use crate::window::OneWindow;
 
-/// The greatest count or level a state may hold.
-pub(crate) const GREATEST_COUNT: u64 = (1 << 52) - 1;
+/// Maximum count or level of a state.
+pub(crate) const MAX_COUNT: u64 = (1 << 52) - 1;
 
-/// A name the caller gave, as its number in the key's list of names.
+/// An id given by the caller, as its index in the key's list of names.
 pub(crate) type Id = usize;
 
-/// Something that changed a limit's counts, at the instant it was decided for.
+/// A change of a limit's counts, at the instant of its decision.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
     pub when: u64,
     pub change: Change,
 }
 
-/// The ways to change counts. `at` is the instant for which a reservation was taken.
+/// A change of counts. `at` is the instant at which a reservation was taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Change {
     Take {
@@ -37,7 +37,7 @@ pub(crate) enum Change {
         at: u64,
         id: Id,
     },
-    /// `first` is what the reservation itself took.
+    /// Takes the rest of a reservation; `first` is what the reservation itself took.
     TakeLate {
         cost: u64,
         first: u64,
@@ -53,7 +53,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// What it adds, for the rules to which only the amount matters.
+    /// Returns the amount that it adds, for rules to which only the amount matters.
     pub fn amount(self) -> i128 {
         match self {
             Change::Take { cost, .. } | Change::TakeLate { cost, .. } => i128::from(cost),
@@ -62,39 +62,39 @@ impl Change {
         }
     }
 
-    /// Whether it can raise a count.
+    /// Returns whether it can raise a count.
     pub fn takes(self) -> bool {
         matches!(self, Change::Take { .. } | Change::TakeLate { .. })
     }
 
-    /// Whether it can lower a count.
+    /// Returns whether it can lower a count.
     pub fn gives(self) -> bool {
         matches!(self, Change::Refund { .. } | Change::GiveBack { .. } | Change::Release { .. })
     }
 }
 
-/// The counts a history leaves. Every `t` here is an instant no earlier than [`Self::instant`].
+/// The counts after a history. Every `t` is an instant no earlier than [`Self::instant`].
 pub(crate) trait Counting {
-    /// The instant the state implies (law 6); 0 where it implies none.
+    /// Returns the instant that the state implies (law 6); 0 if it implies none.
     fn instant(&self) -> u64;
 
-    /// Whether a check of `cost` would be allowed at `t`. Once true, later it stays true.
+    /// Returns whether a check of `cost` would be allowed at `t`. Once true, later it stays true.
     fn fits(&self, t: u64, cost: u64) -> bool;
 
-    /// Whether the state cannot be told from none at `t`. Once true, later it stays true.
+    /// Returns whether the state is the same as none at `t`. Once true, later it stays true.
     fn empty(&self, t: u64) -> bool;
 
-    /// Whether the count at `t` is beyond [`GREATEST_COUNT`].
+    /// Returns whether the count at `t` is beyond [`MAX_COUNT`].
     fn overflows(&self, t: u64) -> bool;
 
-    /// How much of what was taken for `at` under `id` could be given back at `t`.
-    fn still(&self, t: u64, at: u64, id: Id) -> u64;
+    /// Returns how much of what was taken at `at` under `id` can be given back at `t`.
+    fn refundable(&self, t: u64, at: u64, id: Id) -> u64;
 
-    /// Adds an event. False if it changes nothing; then all is left as it was.
+    /// Adds an event. Returns false if it changes nothing; then the state is left as it was.
     fn apply(&mut self, event: &Event) -> bool;
 }
 
-/// A rule without any history.
+/// Returns the counts of a rule without any history.
 pub(crate) fn fresh(rule: &Rule) -> Box<dyn Counting + '_> {
     match *rule {
         Rule::Flow { n, window, burst } => Box::new(Flow::new(n, window, burst)),
@@ -111,7 +111,7 @@ pub(crate) fn fresh(rule: &Rule) -> Box<dyn Counting + '_> {
     }
 }
 
-/// The most that fits into a fresh key; `None` is no bound.
+/// Returns the capacity of a rule; `None` if it has no bound.
 pub(crate) fn capacity(rule: &Rule) -> Option<u64> {
     match *rule {
         Rule::Flow { burst, .. } => Some(burst),
@@ -126,7 +126,7 @@ pub(crate) fn capacity(rule: &Rule) -> Option<u64> {
     }
 }
 
-/// Allows all and keeps nothing.
+/// Allows everything and keeps no state.
 struct Unlimited;
 
 impl Counting for Unlimited {
@@ -146,7 +146,7 @@ impl Counting for Unlimited {
         false
     }
 
-    fn still(&self, _: u64, _: u64, _: Id) -> u64 {
+    fn refundable(&self, _: u64, _: u64, _: Id) -> u64 {
         0
     }
 

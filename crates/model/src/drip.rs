@@ -1,7 +1,7 @@
-//! Drip (leaky-bucket, token-bucket whole, legacy): `drip` leave at once, `every` so often, counted
-//! from the moment water entered an empty bucket.
+//! Drip (leaky-bucket, token-bucket whole, legacy): `drip` units leave together once in `every`,
+//! counted from the moment cost entered an empty bucket.
 
-use crate::counting::{Counting, Event, GREATEST_COUNT, Id};
+use crate::counting::{Counting, Event, Id, MAX_COUNT};
 
 pub(crate) struct Drip {
     size: u64,
@@ -10,7 +10,7 @@ pub(crate) struct Drip {
     last: Option<Level>,
 }
 
-/// A level above 0, and the last drip (or the first entry of water) before it was measured.
+/// A level above 0, and the last drip (or the first entry of cost) before it was measured.
 #[derive(Clone, Copy)]
 struct Level {
     water: u64,
@@ -29,7 +29,7 @@ impl Drip {
         })
     }
 
-    /// The drip at or last before `t`; `t` itself if the bucket is empty by then.
+    /// Returns the time of the last drip at or before `t`; `t` itself if the bucket is empty by then.
     fn last_drip(&self, t: u64) -> u64 {
         match self.last {
             Some(level) if !self.empty(t) => t - (t - level.since) % self.every,
@@ -52,10 +52,10 @@ impl Counting for Drip {
     }
 
     fn overflows(&self, t: u64) -> bool {
-        self.level(t) > GREATEST_COUNT
+        self.level(t) > MAX_COUNT
     }
 
-    fn still(&self, t: u64, _at: u64, _id: Id) -> u64 {
+    fn refundable(&self, t: u64, _at: u64, _id: Id) -> u64 {
         self.level(t)
     }
 

@@ -1,14 +1,14 @@
-//! Estimate (sliding-window): what this window counted, and the share of the last one that a
-//! window ending now would still cover.
+//! Estimate (sliding-window): the count of the current window, and the share of the previous one
+//! that a window ending now still covers.
 
-use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+use crate::counting::{Change, Counting, Event, Id, MAX_COUNT};
 
 pub(crate) struct Estimate {
     n: u64,
     window: u64,
     /// The window of the last write.
     newest: u64,
-    /// None with a count of 0.
+    /// Windows with a count above 0.
     counts: Vec<Count>,
 }
 
@@ -32,18 +32,18 @@ impl Estimate {
         count.map_or(0, |count| count.count)
     }
 
-    /// Counted in the window of `t`.
+    /// Returns the count of the window of `t`.
     fn current(&self, t: u64) -> u64 {
         self.counted_in(self.window_of(t))
     }
 
-    /// Counted in the window before that of `t`.
+    /// Returns the count of the window before that of `t`.
     fn previous(&self, t: u64) -> u64 {
         let before = self.window_of(t).checked_sub(1);
         before.map_or(0, |number| self.counted_in(number))
     }
 
-    /// Whether the window of `at` is that of `t` or the one before.
+    /// Returns whether the window of `at` is that of `t` or the one before.
     fn reaches(&self, t: u64, at: u64) -> bool {
         self.window_of(at) + 1 >= self.window_of(t)
     }
@@ -55,8 +55,8 @@ impl Estimate {
         }
     }
 
-    /// Takes up to `cost` out of one window and says how much that was.
-    fn give(&mut self, number: u64, cost: u64) -> u64 {
+    /// Removes up to `cost` from one window. Returns how much was removed.
+    fn remove(&mut self, number: u64, cost: u64) -> u64 {
         let mut given = 0;
         if let Some(counted) = self.counts.iter_mut().find(|it| it.number == number) {
             given = counted.count.min(cost);
@@ -67,9 +67,9 @@ impl Estimate {
 
     fn refund(&mut self, t: u64, cost: u64) -> bool {
         let number = self.window_of(t);
-        let mut given = self.give(number, cost);
+        let mut given = self.remove(number, cost);
         if let Some(before) = number.checked_sub(1) {
-            given += self.give(before, cost - given);
+            given += self.remove(before, cost - given);
         }
         given > 0
     }
@@ -83,7 +83,7 @@ impl Estimate {
             }
             Change::Refund { cost } => return self.refund(when, cost),
             Change::GiveBack { cost, at, .. } if self.reaches(when, at) => {
-                return self.give(self.window_of(at), cost) > 0;
+                return self.remove(self.window_of(at), cost) > 0;
             }
             _ => return false,
         }
@@ -112,10 +112,10 @@ impl Counting for Estimate {
     }
 
     fn overflows(&self, t: u64) -> bool {
-        self.current(t).max(self.previous(t)) > GREATEST_COUNT
+        self.current(t).max(self.previous(t)) > MAX_COUNT
     }
 
-    fn still(&self, t: u64, at: u64, _id: Id) -> u64 {
+    fn refundable(&self, t: u64, at: u64, _id: Id) -> u64 {
         if !self.reaches(t, at) {
             return 0;
         }

@@ -1,7 +1,7 @@
-//! Fade (ar1): a count divided by `decay` in each slot of time. In doubles, with the operations and
-//! the order that its definition names, so that the answers agree to the bit.
+//! Fade (ar1): a count divided by `decay` in each slot of time. Uses doubles, with the operations
+//! in the order of its definition, so that the results agree to the bit.
 
-use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+use crate::counting::{Change, Counting, Event, Id, MAX_COUNT};
 
 pub(crate) struct Fade {
     max: f64,
@@ -10,14 +10,14 @@ pub(crate) struct Fade {
     last: Option<Counted>,
 }
 
-/// A count not below the floor, as of a write in slot `slot`.
+/// A count not below the floor, as of a write in `slot`.
 #[derive(Clone, Copy)]
 struct Counted {
     count: f64,
     slot: u64,
 }
 
-/// `decay` to the power of `slots`, by the loop of the definition.
+/// Returns `decay` to the power of `slots`, by the loop of the definition.
 pub(crate) fn power(decay: f64, mut slots: u64) -> f64 {
     let mut power = 1.0;
     let mut base = decay;
@@ -40,7 +40,7 @@ impl Fade {
         t / self.resolution
     }
 
-    /// A count too small to matter is none, so that there is a time to reset.
+    /// Returns 0 for a count below the floor, so that there is a time to reset.
     fn or_none(&self, count: f64) -> f64 {
         if count < self.max / 1e6 { 0.0 } else { count }
     }
@@ -52,7 +52,7 @@ impl Fade {
         })
     }
 
-    /// How much something counted at `at` has shrunk by `t`.
+    /// Returns the divisor by which a count of `at` has decayed at `t`.
     fn shrunk(&self, at: u64, t: u64) -> f64 {
         power(self.decay, self.slot_of(t) - self.slot_of(at))
     }
@@ -61,7 +61,7 @@ impl Fade {
         match event.change {
             Change::Take { cost, .. } => before + cost as f64,
             Change::Refund { cost } => (before - cost as f64).max(0.0),
-            // With this on top, what the reservation took would not have shrunk to nothing.
+            // Together with this amount, the reservation would not have decayed below the floor.
             Change::TakeLate { cost, first, at, .. } => {
                 let late = if before == 0.0 { cost + first } else { cost };
                 before + late as f64 / self.shrunk(at, event.when)
@@ -88,11 +88,11 @@ impl Counting for Fade {
     }
 
     fn overflows(&self, t: u64) -> bool {
-        self.count(t) > GREATEST_COUNT as f64
+        self.count(t) > MAX_COUNT as f64
     }
 
-    fn still(&self, t: u64, at: u64, _id: Id) -> u64 {
-        // A state younger in time than the reservation holds nothing of it.
+    fn refundable(&self, t: u64, at: u64, _id: Id) -> u64 {
+        // A state that is later than the reservation contains nothing of it.
         if self.slot_of(t) < self.slot_of(at) {
             return 0;
         }

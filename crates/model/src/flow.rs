@@ -1,6 +1,6 @@
 //! Flow (gcra, token-bucket): a level that sinks evenly, `n` in each window.
 
-use crate::counting::{Counting, Event, GREATEST_COUNT, Id};
+use crate::counting::{Counting, Event, Id, MAX_COUNT};
 
 /// Levels are counted in `window`-ths of a unit: in one tick exactly `n` of them leave.
 pub(crate) struct Flow {
@@ -10,7 +10,7 @@ pub(crate) struct Flow {
     last: Option<Level>,
 }
 
-/// A level above 0, and when it was so high.
+/// A level above 0, and the instant at which it was measured.
 #[derive(Clone, Copy)]
 struct Level {
     parts: i128,
@@ -22,8 +22,8 @@ impl Flow {
         Flow { n: n.into(), window: window.into(), burst: burst.into(), last: None }
     }
 
-    /// The level at `t`. Before the last event it was accordingly higher: a flow implies no
-    /// instant, and a clock that steps back finds the water that has not yet left.
+    /// Returns the level at `t`. Before the last event it was accordingly higher: a flow implies no
+    /// instant, and after a step back of the clock the level that has not yet drained counts again.
     fn level(&self, t: u64) -> i128 {
         self.last.map_or(0, |level| {
             let elapsed = i128::from(t) - i128::from(level.at);
@@ -46,10 +46,10 @@ impl Counting for Flow {
     }
 
     fn overflows(&self, t: u64) -> bool {
-        self.level(t) > i128::from(GREATEST_COUNT) * self.window
+        self.level(t) > i128::from(MAX_COUNT) * self.window
     }
 
-    fn still(&self, t: u64, _at: u64, _id: Id) -> u64 {
+    fn refundable(&self, t: u64, _at: u64, _id: Id) -> u64 {
         (self.level(t) / self.window) as u64
     }
 

@@ -1,11 +1,11 @@
 //! Held (concurrency): leases, each ending when it is released or its time is over.
 
-use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+use crate::counting::{Change, Counting, Event, Id, MAX_COUNT};
 
 pub(crate) struct Held {
-    most: u64,
+    max: u64,
     ttl: u64,
-    /// In the order they were taken; none with a count of 0.
+    /// In the order in which they were taken, each with a count above 0.
     leases: Vec<Lease>,
 }
 
@@ -17,8 +17,8 @@ struct Lease {
 }
 
 impl Held {
-    pub fn new(most: u64, ttl: u64) -> Held {
-        Held { most, ttl, leases: Vec::new() }
+    pub fn new(max: u64, ttl: u64) -> Held {
+        Held { max, ttl, leases: Vec::new() }
     }
 
     fn alive(&self, t: u64) -> impl Iterator<Item = &Lease> {
@@ -49,7 +49,7 @@ fn take(leases: &mut Vec<Lease>, id: Option<Id>, count: u64, ends: u64) -> bool 
     count > 0
 }
 
-/// Adds to the newest lease of that id.
+/// Adds to the newest lease with this id.
 fn grow(leases: &mut [Lease], id: Id, cost: u64) -> bool {
     let newest = leases.iter_mut().rev().find(|lease| lease.id == Some(id));
     newest.map(|lease| lease.count += cost).is_some()
@@ -82,7 +82,7 @@ impl Counting for Held {
     }
 
     fn fits(&self, t: u64, cost: u64) -> bool {
-        self.used(t) + cost <= self.most
+        self.used(t) + cost <= self.max
     }
 
     fn empty(&self, t: u64) -> bool {
@@ -90,16 +90,16 @@ impl Counting for Held {
     }
 
     fn overflows(&self, t: u64) -> bool {
-        self.used(t) > GREATEST_COUNT
+        self.used(t) > MAX_COUNT
     }
 
-    fn still(&self, t: u64, _at: u64, id: Id) -> u64 {
+    fn refundable(&self, t: u64, _at: u64, id: Id) -> u64 {
         let of_id = self.alive(t).filter(|lease| lease.id == Some(id));
         of_id.map(|lease| lease.count).sum()
     }
 
     fn apply(&mut self, event: &Event) -> bool {
-        // A write forgets what has ended, so that a clock that steps back does not find it.
+        // A write removes ended leases, so that a clock that steps back does not find them.
         let mut leases = self.alive(event.when).copied().collect();
         let changed = self.change(&mut leases, event);
         if changed {

@@ -1,25 +1,25 @@
 //! One key of one policy: what each operation does to its limits, and which ids it remembers.
 
 use crate::counting::{Change, Id, capacity};
-use crate::law::{Verdict, verdict};
+use crate::law::{LimitAnswer, limit_answer};
 use crate::ledger::{Ledger, Written};
 use crate::{Answer, Limit, Operation, Rule, Step, TooMuch};
 
-/// How long ids are kept.
-const REMEMBERED: u64 = 60_000_000;
+/// How long ids are remembered, in ticks.
+const ID_TTL: u64 = 60_000_000;
 
-/// One key of one policy, fresh at first.
+/// One key of one policy.
 pub struct Key {
     limits: Vec<Limit>,
-    /// One for each limit.
+    /// One ledger for each limit.
     ledgers: Vec<Ledger>,
-    remembered: Vec<Memory>,
-    /// The ids seen, each known by its place.
+    remembered: Vec<Remembered>,
+    /// The names of ids; an [`Id`] is an index into it.
     names: Vec<String>,
 }
 
-/// An operation that took or gave something, and how it was answered.
-struct Memory {
+/// An operation that took or gave something, with its answer.
+struct Remembered {
     op: Operation,
     id: Id,
     until: u64,
@@ -27,7 +27,7 @@ struct Memory {
 }
 
 impl Key {
-    /// A key never seen under a policy of these limits.
+    /// Creates a new key of a policy with these limits.
     pub fn new(limits: Vec<Limit>) -> Key {
         Key {
             ledgers: vec![Ledger::default(); limits.len()],
@@ -37,21 +37,21 @@ impl Key {
         }
     }
 
-    /// Does one operation and answers it.
+    /// Applies one operation.
     ///
     /// # Errors
     ///
-    /// [`TooMuch`] if it would leave more than any state may hold; nothing is changed then.
+    /// Fails with [`TooMuch`] if the state would become too large; then nothing is changed.
     ///
     /// # Panics
     ///
-    /// If reserve, settle, release or renew come without an id.
+    /// Panics if reserve, settle, release or renew has no id.
     pub fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
-        let id = step.id.as_deref().map(|name| self.number(name));
-        if let Some(memory) = self.recall(step, id) {
-            return Ok(memory.answer.clone());
+        let id = step.id.as_deref().map(|name| self.id_of(name));
+        if let Some(remembered) = self.recall(step, id) {
+            return Ok(remembered.answer.clone());
         }
-        let allowed = !asks(step.op) || self.all_fit(step);
+        let allowed = !can_be_denied(step.op) || self.all_fit(step);
         let changed = self.perform(step, id, allowed)?;
         let answer = self.answer(step, allowed);
         if changed && allowed {
@@ -60,7 +60,7 @@ impl Key {
         Ok(answer)
     }
 
-    fn number(&mut self, name: &str) -> Id {
+    fn id_of(&mut self, name: &str) -> Id {
         let known = self.names.iter().position(|it| it == name);
         known.unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -68,28 +68,28 @@ impl Key {
         })
     }
 
-    fn recall(&self, step: &Step, id: Option<Id>) -> Option<&Memory> {
+    fn recall(&self, step: &Step, id: Option<Id>) -> Option<&Remembered> {
         self.remembered.iter().find(|it| it.op == step.op && Some(it.id) == id && step.t < it.until)
     }
 
     fn remember(&mut self, step: &Step, id: Option<Id>, answer: &Answer) {
-        let forgettable = [Operation::Peek, Operation::Release, Operation::Renew];
-        let Some(id) = id.filter(|_| !forgettable.contains(&step.op)) else {
+        let not_remembered = [Operation::Peek, Operation::Release, Operation::Renew];
+        let Some(id) = id.filter(|_| !not_remembered.contains(&step.op)) else {
             return;
         };
         self.remembered.retain(|it| !(it.op == step.op && it.id == id));
         let until = step.t + self.remembered_for(step.op);
-        self.remembered.push(Memory { op: step.op, id, until, answer: answer.clone() });
+        self.remembered.push(Remembered { op: step.op, id, until, answer: answer.clone() });
     }
 
-    /// A lease is remembered no longer than it lasts.
+    /// Returns how long the id is remembered: an id that takes leases no longer than they last.
     fn remembered_for(&self, op: Operation) -> u64 {
         let takes = [Operation::Check, Operation::Reserve, Operation::Charge].contains(&op);
         let ttls = self.limits.iter().filter_map(|limit| match limit.rule {
             Rule::Held { ttl, .. } if takes => Some(ttl),
             _ => None,
         });
-        ttls.fold(REMEMBERED, u64::min)
+        ttls.fold(ID_TTL, u64::min)
     }
 
     fn all_fit(&self, step: &Step) -> bool {
@@ -97,7 +97,7 @@ impl Key {
         limits.all(|(limit, ledger)| ledger.fits(&limit.rule, step.t, step.cost))
     }
 
-    /// Does what the operation does, and says whether it changed any limit's counts.
+    /// Performs the operation. Returns whether it changed the counts of any limit.
     fn perform(&mut self, step: &Step, id: Option<Id>, allowed: bool) -> Result<bool, TooMuch> {
         let (t, cost) = (step.t, step.cost);
         let named = || id.expect("this operation carries an id");
@@ -128,7 +128,7 @@ impl Key {
         Ok(self.replace(written?))
     }
 
-    /// A denied attempt counts where the limit asks for it.
+    /// Counts a denied attempt in limits with `count-denied`.
     fn count_denied(&mut self, t: u64, cost: u64, id: Option<Id>) -> Result<bool, TooMuch> {
         let take = Change::Take { cost, id };
         let each = self.limits.iter().zip(&self.ledgers);
@@ -158,44 +158,44 @@ impl Key {
 
     fn reset(&mut self, t: u64) -> bool {
         let mut limits = self.limits.iter().zip(&self.ledgers);
-        let something = limits.any(|(limit, ledger)| ledger.alive(&limit.rule, t));
+        let had_state = limits.any(|(limit, ledger)| ledger.alive(&limit.rule, t));
         self.ledgers.fill(Ledger::default());
         self.remembered.clear();
-        something
+        had_state
     }
 
-    /// The answer of the policy: the strictest of its limits' answers.
+    /// Returns the answer of the policy: the strictest of its limits' answers.
     fn answer(&self, step: &Step, allowed: bool) -> Answer {
-        let verdicts: Vec<Verdict> = self.verdicts(step).collect();
-        let retry = |it: &Verdict| it.retry_after.unwrap_or(u64::MAX);
-        let remaining = |it: &Verdict| it.remaining.unwrap_or(u64::MAX);
-        let greatest_retry = verdicts.iter().map(retry).max().unwrap_or(0);
-        let least_remaining = verdicts.iter().map(remaining).min().unwrap_or(u64::MAX);
-        let bound_by = verdicts.iter().position(|it| match allowed {
+        let limit_answers: Vec<LimitAnswer> = self.limit_answers(step).collect();
+        let retry = |it: &LimitAnswer| it.retry_after.unwrap_or(u64::MAX);
+        let remaining = |it: &LimitAnswer| it.remaining.unwrap_or(u64::MAX);
+        let greatest_retry = limit_answers.iter().map(retry).max().unwrap_or(0);
+        let least_remaining = limit_answers.iter().map(remaining).min().unwrap_or(u64::MAX);
+        let bound_by = limit_answers.iter().position(|it| match allowed {
             true => remaining(it) == least_remaining,
             false => retry(it) == greatest_retry,
         });
         let bound_by = bound_by.unwrap_or(0);
         Answer {
             allowed,
-            limit: verdicts.get(bound_by).and_then(|it| it.limit),
+            limit: limit_answers.get(bound_by).and_then(|it| it.limit),
             remaining: Some(least_remaining).filter(|&it| it < u64::MAX),
             retry_after: Some(greatest_retry).filter(|&it| it < u64::MAX),
-            reset_after: verdicts.iter().map(|it| it.reset_after).max().unwrap_or(0),
+            reset_after: limit_answers.iter().map(|it| it.reset_after).max().unwrap_or(0),
             bound_by,
         }
     }
 
-    fn verdicts(&self, step: &Step) -> impl Iterator<Item = Verdict> {
+    fn limit_answers(&self, step: &Step) -> impl Iterator<Item = LimitAnswer> {
         let each = self.limits.iter().zip(&self.ledgers);
         each.map(|(limit, ledger)| {
             let counting = ledger.replay(&limit.rule);
-            verdict(counting.as_ref(), capacity(&limit.rule), step.t, step.cost)
+            limit_answer(counting.as_ref(), capacity(&limit.rule), step.t, step.cost)
         })
     }
 }
 
-/// Whether the operation can be denied.
-pub(crate) fn asks(op: Operation) -> bool {
+/// Returns whether the operation can be denied.
+pub(crate) fn can_be_denied(op: Operation) -> bool {
     matches!(op, Operation::Check | Operation::Peek | Operation::Reserve)
 }

@@ -1,48 +1,48 @@
-//! The numbers of a decision, found by what the laws say of them.
+//! The numbers of a decision, searched for by the laws.
 
 use crate::counting::Counting;
 
 /// The answer of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct LimitAnswer {
     pub limit: Option<u64>,
     pub remaining: Option<u64>,
     pub retry_after: Option<u64>,
     pub reset_after: u64,
 }
 
-/// When a decision asked for at `t` is made: never before the instant the state implies. (A state
-/// past its reset instant is past that one too.)
+/// Returns the instant at which a decision at `t` is made: never before the instant that the state
+/// implies. (A state past its reset instant is past that one too.)
 pub(crate) fn deciding_instant(counting: &dyn Counting, t: u64) -> u64 {
     t.max(counting.instant())
 }
 
-/// What this limit answers at `t` about a check of `cost`.
-pub(crate) fn verdict(
+/// Returns the answer of this limit at `t` to a check of `cost`.
+pub(crate) fn limit_answer(
     counting: &dyn Counting,
     capacity: Option<u64>,
     t: u64,
     cost: u64,
-) -> Verdict {
+) -> LimitAnswer {
     let te = deciding_instant(counting, t);
     let reset = first_from(te, |later| counting.empty(later));
     let fitting = first_between(te, reset, |later| counting.fits(later, cost));
-    Verdict {
+    LimitAnswer {
         limit: capacity,
-        remaining: capacity.map(|most| remaining(counting, most, te)),
-        // Where it fits at once nobody waits, even if the clock is behind the deciding instant.
+        remaining: capacity.map(|max| remaining(counting, max, te)),
+        // If the cost fits at once there is no wait, even if the clock is behind the deciding instant.
         retry_after: fitting.map(|first| if first == te { 0 } else { first - t }),
         reset_after: if reset == te { 0 } else { reset - t },
     }
 }
 
-/// Law 3: the greatest cost that fits at `te`; 0 if in debt.
-fn remaining(counting: &dyn Counting, most: u64, te: u64) -> u64 {
-    let first_denied = first_between(0, most + 1, |n| n > most || !counting.fits(te, n));
+/// Returns the greatest cost that fits at `te` (law 3); 0 if in debt.
+fn remaining(counting: &dyn Counting, max: u64, te: u64) -> u64 {
+    let first_denied = first_between(0, max + 1, |n| n > max || !counting.fits(te, n));
     first_denied.map_or(0, |n| n.saturating_sub(1))
 }
 
-/// The least number from `from` on for which `holds`, which once true stays true.
+/// Returns the least number from `from` on for which `holds`, which once true stays true.
 fn first_from(from: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let mut reach = 0;
     while !holds(from + reach) {
@@ -52,7 +52,7 @@ fn first_from(from: u64, holds: impl Fn(u64) -> bool) -> u64 {
     first_between(from + reach / 2, from + reach, holds).unwrap_or(from + reach)
 }
 
-/// The least number from `low` to `high` for which `holds`, if it holds for any.
+/// Returns the least number from `low` to `high` for which `holds`, if it holds for any.
 fn first_between(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if !holds(high) {
         return None;

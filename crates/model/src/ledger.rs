@@ -1,12 +1,12 @@
-//! What one limit of a key has seen: its events, and the reservations not yet settled.
+//! The history of one limit of a key: its events, and the reservations not yet settled.
 
 use crate::counting::{Change, Counting, Event, Id, fresh};
 use crate::fade::power;
 use crate::law::deciding_instant;
 use crate::{Rule, TooMuch};
 
-/// The longest a debt may take to drain.
-const LONGEST_DEBT: u64 = 1 << 51;
+/// How long a debt may take to drain, in ticks.
+const MAX_DEBT_TICKS: u64 = 1 << 51;
 
 /// How long a reservation can be settled.
 const RESERVATION_TTL: u64 = 3_600_000_000;
@@ -14,19 +14,19 @@ const RESERVATION_TTL: u64 = 3_600_000_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
     history: Vec<Event>,
-    notes: Vec<Note>,
+    reservations: Vec<Reservation>,
 }
 
 /// A reservation that may still be settled.
 #[derive(Debug, Clone, Copy)]
-struct Note {
+struct Reservation {
     id: Id,
-    /// The instant it was taken for.
+    /// The instant at which it was taken.
     at: u64,
     estimate: u64,
-    /// The least there ever was, since, of what it was taken from: no more can be given back
-    /// without being more generous than if less had been taken at first.
-    least: u64,
+    /// Minimum, since then, of what it could have refunded: giving back more would be more generous
+    /// than if less had been taken at first.
+    max_refund: u64,
     until: u64,
 }
 
@@ -55,7 +55,7 @@ impl Ledger {
         counting.fits(deciding_instant(counting.as_ref(), t), cost)
     }
 
-    /// A change decided for `t`, or for the instant the state implies.
+    /// Applies a change at `t`, or at the instant that the state implies if that is later.
     pub fn with(&self, rule: &Rule, t: u64, change: Change) -> Result<Written, TooMuch> {
         let te = deciding_instant(self.replay(rule).as_ref(), t);
         self.with_at(rule, t, te, change)
@@ -64,9 +64,9 @@ impl Ledger {
     fn with_at(&self, rule: &Rule, t: u64, when: u64, change: Change) -> Result<Written, TooMuch> {
         let mut ledger = self.clone();
         let mut counting = self.replay(rule);
-        ledger.notes.retain(|note| t < note.until);
+        ledger.reservations.retain(|reservation| t < reservation.until);
         if !matches!(change, Change::Renew { .. }) {
-            ledger.tighten(counting.as_ref(), when);
+            ledger.cap_refunds(counting.as_ref(), when);
         }
         let event = Event { when, change };
         if !counting.apply(&event) {
@@ -77,7 +77,7 @@ impl Ledger {
         }
         ledger.history.push(event);
         if change.gives() {
-            ledger.tighten(counting.as_ref(), when);
+            ledger.cap_refunds(counting.as_ref(), when);
         }
         let changed = true;
         Ok(Written { ledger, changed })
@@ -87,60 +87,70 @@ impl Ledger {
         Written { ledger: self.clone(), changed: false }
     }
 
-    /// What is no longer counted cannot be given back later either.
-    fn tighten(&mut self, counting: &dyn Counting, when: u64) {
-        for note in &mut self.notes {
-            note.least = note.least.min(counting.still(when, note.at, note.id));
+    /// Caps the refunds: what no longer counts cannot be given back later either.
+    fn cap_refunds(&mut self, counting: &dyn Counting, when: u64) {
+        for reservation in &mut self.reservations {
+            reservation.max_refund = reservation.max_refund.min(counting.refundable(
+                when,
+                reservation.at,
+                reservation.id,
+            ));
         }
     }
 
-    /// Takes an estimate and notes it.
+    /// Takes an estimate and records the reservation.
     pub fn reserve(&self, rule: &Rule, t: u64, estimate: u64, id: Id) -> Result<Written, TooMuch> {
         let at = deciding_instant(self.replay(rule).as_ref(), t);
         let take = Change::Take { cost: estimate, id: Some(id) };
         let mut written = self.with_at(rule, t, at, take)?;
-        // Nothing can be reserved too, and settled with more.
+        // A reservation of 0 is recorded too: it can be settled with more.
         if written.changed || estimate == 0 {
             written.ledger.forget(id);
             let counting = written.ledger.replay(rule);
-            let least = if counting.empty(at) { 0 } else { counting.still(at, at, id) };
+            let max_refund = if counting.empty(at) { 0 } else { counting.refundable(at, at, id) };
             let until = t + RESERVATION_TTL;
-            written.ledger.notes.push(Note { id, at, estimate, least, until });
+            written.ledger.reservations.push(Reservation { id, at, estimate, max_refund, until });
         }
         Ok(written)
     }
 
     pub fn forget(&mut self, id: Id) {
-        self.notes.retain(|note| note.id != id);
+        self.reservations.retain(|reservation| reservation.id != id);
     }
 
     /// Corrects a reservation, as if `actual` had been charged when it was made, or stricter.
     pub fn settle(&self, rule: &Rule, t: u64, actual: u64, id: Id) -> Result<Written, TooMuch> {
-        let note = self.notes.iter().find(|it| it.id == id && t < it.until);
-        let Some(note) = note.copied() else {
+        let reservation = self.reservations.iter().find(|it| it.id == id && t < it.until);
+        let Some(reservation) = reservation.copied() else {
             return Ok(self.unchanged());
         };
         let counting = self.replay(rule);
-        let when = deciding_instant(counting.as_ref(), t).max(note.at);
-        let still = counting.still(when, note.at, id);
-        let change = correction(&note, actual, still);
+        let when = deciding_instant(counting.as_ref(), t).max(reservation.at);
+        let refundable = counting.refundable(when, reservation.at, id);
+        let change = correction(&reservation, actual, refundable);
         let mut written = self.with_at(rule, t, when, change)?;
         written.ledger.forget(id);
-        written.ledger.lessen(rule, &note, actual);
+        written.ledger.lower_refunds(rule, &reservation, actual);
         Ok(written)
     }
 
-    /// Had this one been right at first, there would have been less for the others.
-    fn lessen(&mut self, rule: &Rule, settled: &Note, actual: u64) {
+    /// Lowers the refunds of other reservations: with the actual cost from the start, there would
+    /// have been less to refund.
+    fn lower_refunds(&mut self, rule: &Rule, settled: &Reservation, actual: u64) {
         let less = settled.estimate.saturating_sub(actual);
-        for note in &mut self.notes {
-            note.least = note.least.saturating_sub(shared(rule, less, settled.at, note.at));
+        for reservation in &mut self.reservations {
+            reservation.max_refund = reservation.max_refund.saturating_sub(overlap(
+                rule,
+                less,
+                settled.at,
+                reservation.at,
+            ));
         }
     }
 }
 
-/// How much of a cost taken for one instant was in the same pool as what was taken for another.
-fn shared(rule: &Rule, cost: u64, at: u64, other: u64) -> u64 {
+/// Returns how much of a cost taken at one instant is counted together with one taken at another.
+fn overlap(rule: &Rule, cost: u64, at: u64, other: u64) -> u64 {
     let same = |length: u64| if at / length == other / length { cost } else { 0 };
     match *rule {
         Rule::Slots { resolution, .. } => same(resolution),
@@ -154,19 +164,19 @@ fn shared(rule: &Rule, cost: u64, at: u64, other: u64) -> u64 {
     }
 }
 
-/// Whether a debt lasts too long, or a count is too large. (Leases end; they are no debt.)
+/// Returns whether a debt lasts too long, or a count is too large. (Leases end; they are not a debt.)
 fn too_much(rule: &Rule, counting: &dyn Counting, when: u64) -> bool {
-    let lasts = !matches!(rule, Rule::Held { .. }) && !counting.empty(when + LONGEST_DEBT);
+    let lasts = !matches!(rule, Rule::Held { .. }) && !counting.empty(when + MAX_DEBT_TICKS);
     lasts || counting.overflows(when)
 }
 
-fn correction(note: &Note, actual: u64, still: u64) -> Change {
-    let Note { id, at, estimate, least, .. } = *note;
+fn correction(reservation: &Reservation, actual: u64, refundable: u64) -> Change {
+    let Reservation { id, at, estimate, max_refund, .. } = *reservation;
     if actual > estimate {
         let cost = actual - estimate;
         Change::TakeLate { cost, first: estimate, at, id }
     } else {
-        let cost = (estimate - actual).min(least).min(still);
+        let cost = (estimate - actual).min(max_refund).min(refundable);
         Change::GiveBack { cost, at, id }
     }
 }

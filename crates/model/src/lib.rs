@@ -1,12 +1,12 @@
-//! The reference model: what Tollgate must answer, in the most obviously correct way.
+//! The reference model: the decisions that Tollgate must make, in the most obviously correct way.
 //!
-//! A [`Key`] keeps the whole history of each of its limits and replays it at every question. A rule
-//! only says what a history counts at an instant: whether a cost fits, and whether nothing is left.
-//! `remaining`, `retry_after` and `reset_after` are then *searched for* by their laws, not computed
-//! by a formula, so that a mistake in a formula elsewhere cannot be repeated here.
+//! A [`Key`] keeps the whole history of each of its limits and replays it for every operation. A rule
+//! only defines what a history counts at an instant: whether a cost fits, and whether the state is
+//! empty. `remaining`, `retry_after` and `reset_after` are then *searched for* by their laws, not
+//! computed by a formula, so that a wrong formula elsewhere cannot be repeated here.
 //!
-//! All arithmetic is exact: fractions are whole numerators over one fixed denominator. Only the
-//! fade is in doubles, as its definition asks.
+//! All arithmetic is exact: fractions are whole numerators over one fixed denominator. Only fade
+//! uses doubles, as its definition requires.
 //!
 //! ```
 //! use tollgate_model::{Key, Limit, Operation, Rule, Step};
@@ -42,9 +42,9 @@ pub enum Rule {
     Flow { n: u64, window: u64, burst: u64 },
     /// leaky-bucket, token-bucket whole, legacy.
     Drip { size: u64, drip: u64, every: u64 },
-    /// Windows that stand still, whoever asks.
+    /// fixed-window: windows do not depend on the requests.
     FixedWindow { n: u64, window: Window },
-    /// A window that opens with the first request.
+    /// request-window: a window opens with the first request.
     RequestWindow { n: u64, window: u64 },
     /// sliding-counters; sliding-log with `strict: false` and a resolution of one tick.
     Slots { n: u64, window: u64, resolution: u64, strict: bool },
@@ -54,17 +54,17 @@ pub enum Rule {
     Fade { max: f64, decay: f64, resolution: u64 },
     /// concurrency.
     Held { leases: u64, ttl: u64 },
-    /// No bound and no state.
+    /// unlimited: no bound and no state.
     Unlimited,
 }
 
-/// Where the windows of [`Rule::FixedWindow`] lie.
+/// The boundaries of the windows of [`Rule::FixedWindow`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Window {
-    /// All of one length, counted from the epoch.
+    /// Windows of one length, counted from the epoch.
     Plain(u64),
-    /// The starts of the calendar's windows, in order. They must reach beyond every instant asked
-    /// about; what lies between the epoch and the first of them is a window too.
+    /// The starts of calendar windows, in order. They must reach beyond every instant of the steps.
+    /// The time between the epoch and the first start is a window too.
     Boundaries(Vec<u64>),
 }
 
@@ -72,11 +72,11 @@ pub enum Window {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     pub rule: Rule,
-    /// Every attempt counts, allowed or not.
+    /// Whether denied attempts count too.
     pub count_denied: bool,
 }
 
-/// What is asked of a key.
+/// An operation on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Check,
@@ -96,7 +96,7 @@ pub struct Step {
     pub t: u64,
     pub op: Operation,
     pub cost: u64,
-    /// Always there for reserve, settle, release and renew.
+    /// Required for reserve, settle, release and renew.
     pub id: Option<String>,
 }
 
@@ -104,18 +104,18 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub allowed: bool,
-    /// The capacity; `None` is unlimited.
+    /// Capacity; `None` is unlimited.
     pub limit: Option<u64>,
     /// `None` is unlimited.
     pub remaining: Option<u64>,
     /// `None` if the cost can never fit.
     pub retry_after: Option<u64>,
     pub reset_after: u64,
-    /// Position in the policy of the limit that binds.
+    /// Position of the binding limit in the policy.
     pub bound_by: usize,
 }
 
 /// The operation would leave a debt that takes longer than 2^51 ticks to drain, or a count beyond
-/// 2^52-1. It is refused and changes nothing.
+/// 2^52-1. It fails and changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMuch;

@@ -18,10 +18,10 @@ use crate::{Answer, Key, Step, TooMuch};
 use policy::Policy;
 use steps::Walk;
 
-/// The most steps in one key. The model replays the whole history of a key at every step.
+/// Maximum number of steps of one key. The model replays the whole history of a key at every step.
 const LONGEST_KEY: u64 = 60;
 
-/// The ten names.
+/// The ten algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     Gcra,
@@ -37,7 +37,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them, in the order of the documentation.
+    /// All algorithms, in the order of the documentation.
     pub const ALL: [Algorithm; 10] = [
         Algorithm::Gcra,
         Algorithm::TokenBucket,
@@ -51,7 +51,7 @@ impl Algorithm {
         Algorithm::Concurrency,
     ];
 
-    /// The word a limit line begins with.
+    /// Returns the first word of its limit lines.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Gcra => "gcra",
@@ -68,16 +68,16 @@ impl Algorithm {
     }
 }
 
-/// Writes one test for each algorithm, which hands it to a function.
+/// Defines one test for each algorithm, which calls a function with it.
 ///
 /// ```
 /// use tollgate_model::random::Algorithm;
 ///
-/// fn hold(algorithm: Algorithm) {
+/// fn agrees(algorithm: Algorithm) {
 ///     println!("{}", algorithm.name());
 /// }
 ///
-/// tollgate_model::test_each_algorithm!(hold);
+/// tollgate_model::test_each_algorithm!(agrees);
 /// ```
 #[macro_export]
 macro_rules! test_each_algorithm {
@@ -105,21 +105,21 @@ macro_rules! test_each_algorithm {
 
 /// One fresh key of a system under test.
 pub trait System {
-    /// Does one operation and answers it.
+    /// Applies one operation.
     ///
     /// # Errors
     ///
-    /// [`TooMuch`] where the operation is refused as one that no state could hold.
+    /// Fails with [`TooMuch`] if the state would become too large.
     fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch>;
 }
 
-/// Runs about `operations` random steps on the model and on the system that `new_system` makes of
-/// a policy's limit lines, in many keys: four in five of a single limit of `algorithm`, the others
-/// of a policy that has one.
+/// Runs about `operations` random steps on the model and on the system that `new_system` creates from
+/// a policy's limit lines, with many keys: four in five have a single limit of `algorithm`, the
+/// others a policy that contains one.
 ///
 /// # Panics
 ///
-/// At the first difference, with all that is needed to see it again.
+/// Panics at the first difference, with all that is needed to reproduce it.
 pub fn compare(
     seed: u64,
     algorithm: Algorithm,
@@ -129,7 +129,7 @@ pub fn compare(
     let mut tally = Tally::default();
     let mut number = 0;
     while tally.steps < operations {
-        // Each key has its own numbers, so that one can be run again without those before it.
+        // Each key has its own random numbers, so that it can be run again without those before it.
         let mut rng = Rng::new(seed).nth(algorithm as u64).nth(number);
         let policy = Policy::random(&mut rng, algorithm);
         let mut system = new_system(&policy.lines);

@@ -1,13 +1,13 @@
 //! Slots (sliding-log, sliding-counters): counts per slot of time, of which the recent ones count.
 
-use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+use crate::counting::{Change, Counting, Event, Id, MAX_COUNT};
 
 pub(crate) struct Slots {
     n: u64,
     window: u64,
     resolution: u64,
     strict: bool,
-    /// In order of time; none with a count of 0.
+    /// In order of time, each with a count above 0.
     slots: Vec<Slot>,
 }
 
@@ -26,8 +26,8 @@ impl Slots {
         t / self.resolution
     }
 
-    /// The first slot that counts at `t`. Soon after the epoch a window reaches before it, hence
-    /// the signs.
+    /// Returns the first slot that counts at `t`. It is signed, since soon after the epoch a window
+    /// begins before it.
     fn oldest_counting(&self, t: u64) -> i64 {
         let edge = t as i64 - self.window as i64;
         edge.div_euclid(self.resolution as i64) + i64::from(!self.strict)
@@ -51,8 +51,8 @@ impl Slots {
         }
     }
 
-    /// Takes `cost` out of the slots that `from` picks, newest first.
-    fn give(&mut self, mut cost: u64, from: impl Fn(u64) -> bool) {
+    /// Removes `cost` from the slots that `from` selects, newest first.
+    fn remove(&mut self, mut cost: u64, from: impl Fn(u64) -> bool) {
         for slot in self.slots.iter_mut().rev() {
             if from(slot.number) {
                 let given = slot.count.min(cost);
@@ -63,9 +63,9 @@ impl Slots {
         self.slots.retain(|slot| slot.count > 0);
     }
 
-    /// A write forgets what can never count again: no decision is made before the newest slot
-    /// began. If nothing counts any more, it forgets all.
-    fn forget_past(&mut self, when: u64) {
+    /// Removes slots that can never count again: no decision is made before the start of the newest
+    /// slot. If no slot counts any more, removes all.
+    fn remove_past(&mut self, when: u64) {
         let oldest = self.oldest_counting(self.instant());
         self.slots.retain(|slot| slot.number as i64 >= oldest);
         if self.empty(when) {
@@ -79,7 +79,7 @@ impl Slots {
             Change::Take { .. } => true,
             Change::TakeLate { at, .. } => self.slot_of(at) as i64 >= self.oldest_counting(when),
             Change::Refund { .. } => !self.empty(when),
-            Change::GiveBack { at, id, .. } => self.still(when, at, id) > 0,
+            Change::GiveBack { at, id, .. } => self.refundable(when, at, id) > 0,
             Change::Release { .. } | Change::Renew { .. } => false,
         }
     }
@@ -100,10 +100,10 @@ impl Counting for Slots {
     }
 
     fn overflows(&self, t: u64) -> bool {
-        self.total(t) > GREATEST_COUNT
+        self.total(t) > MAX_COUNT
     }
 
-    fn still(&self, t: u64, at: u64, _id: Id) -> u64 {
+    fn refundable(&self, t: u64, at: u64, _id: Id) -> u64 {
         let number = self.slot_of(at);
         let slot = self.counting(t).find(|slot| slot.number == number);
         slot.map_or(0, |slot| slot.count)
@@ -120,14 +120,14 @@ impl Counting for Slots {
         match event.change {
             Change::Take { cost, .. } => self.add(self.slot_of(event.when), cost),
             Change::TakeLate { cost, at, .. } => self.add(self.slot_of(at), cost),
-            Change::Refund { cost } => self.give(cost, |number| number as i64 >= counts),
+            Change::Refund { cost } => self.remove(cost, |number| number as i64 >= counts),
             Change::GiveBack { cost, at, .. } => {
                 let taken = self.slot_of(at);
-                self.give(cost, |number| number == taken);
+                self.remove(cost, |number| number == taken);
             }
             Change::Release { .. } | Change::Renew { .. } => {}
         }
-        self.forget_past(event.when);
+        self.remove_past(event.when);
         true
     }
 }

@@ -1,7 +1,7 @@
 //! Window (fixed-window, request-window): one counter for the window that is open.
 
 use crate::Window;
-use crate::counting::{Change, Counting, Event, GREATEST_COUNT, Id};
+use crate::counting::{Change, Counting, Event, Id, MAX_COUNT};
 
 pub(crate) struct OneWindow<'a> {
     n: u64,
@@ -9,7 +9,7 @@ pub(crate) struct OneWindow<'a> {
     open: Option<Open>,
 }
 
-/// What decides where a window begins.
+/// Defines where a window begins.
 enum Opening<'a> {
     Clock(u64),
     Calendar(&'a [u64]),
@@ -43,7 +43,7 @@ impl<'a> OneWindow<'a> {
         OneWindow { n, opening: Opening::FirstRequest(window), open: None }
     }
 
-    /// The window that an operation at `t` opens, with nothing in it yet.
+    /// Returns the window that an operation at `t` opens, with a count of 0.
     fn opened_at(&self, t: u64) -> Open {
         let (start, end) = match self.opening {
             Opening::Clock(length) => (t - t % length, t - t % length + length),
@@ -64,10 +64,10 @@ impl<'a> OneWindow<'a> {
         self.open_at(t).map_or(0, |open| open.count)
     }
 
-    /// Where an amount taken late at `t` belongs, if the window of `at` is not yet over.
+    /// Returns the window for an amount taken late at `t`, if the window of `at` is not yet over.
     fn late_window(&self, t: u64, at: u64) -> Option<Open> {
         match self.opening {
-            // Somebody may have opened another window since; the amount then counts there.
+            // Another operation may have opened a new window since; the amount then counts there.
             Opening::FirstRequest(length) => {
                 (t < at + length).then(|| self.open_at(t).unwrap_or_else(|| self.opened_at(at)))
             }
@@ -95,10 +95,10 @@ impl Counting for OneWindow<'_> {
     }
 
     fn overflows(&self, t: u64) -> bool {
-        self.count(t) > GREATEST_COUNT
+        self.count(t) > MAX_COUNT
     }
 
-    fn still(&self, t: u64, at: u64, _id: Id) -> u64 {
+    fn refundable(&self, t: u64, at: u64, _id: Id) -> u64 {
         let open = self.open_at(t).filter(|open| open.contains(at));
         open.map_or(0, |open| open.count)
     }

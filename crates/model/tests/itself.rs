@@ -1,5 +1,5 @@
-//! The comparison itself: a second model must agree with the first, random steps must reach what
-//! they are for, and a system that is wrong must be found out.
+//! Tests of the comparison itself: a second model agrees with the first, random steps cover what they
+//! are meant to cover, and a wrong system is detected.
 
 mod lines;
 
@@ -29,7 +29,7 @@ fn the_model_agrees_with_itself() {
     }
 }
 
-/// Says that one tick less is enough.
+/// Returns a `retry_after` that is one tick too short.
 struct Hasty(Key);
 
 impl System for Hasty {
@@ -42,7 +42,7 @@ impl System for Hasty {
 
 #[test]
 #[should_panic(expected = "the system differs from the model (seed 7, gcra, key ")]
-fn a_wrong_answer_is_found() {
+fn a_wrong_answer_is_detected() {
     compare(7, Algorithm::Gcra, 1_000, |lines| {
         let limits = lines.iter().map(|line| lines::limit(line)).collect();
         Box::new(Hasty(Key::new(limits)))

@@ -1,14 +1,14 @@
-//! Scenes: policies, the operations on one key of theirs, and what must be answered.
+//! Scenes: policies, operations on one key, and the expected answers.
 //!
-//! A scene is a name, its limit lines, and one line a step: the time, the operation, its cost, at
-//! times `@id`, and after the colon what is known of the answer.
+//! A scene is a name, its limit lines, and one line per step: the time, the operation, its cost,
+//! optionally `@id`, and after the colon what is known of the answer.
 
 mod lines;
 
 use tollgate_model::{Answer, Key, Limit, Operation, Step, TooMuch};
 
 #[test]
-fn traces_of_others() {
+fn traces_of_other_systems() {
     play(include_str!("traces.txt"));
 }
 

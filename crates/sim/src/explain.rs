@@ -1,4 +1,4 @@
-//! What a limit means, in plain words.
+//! A limit, explained in plain words.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tollgate_core::{Edge, Limit, Name, Period, Span, Spec};
 use crate::throughput::Throughput;
 use crate::timeline::Timeline;
 
-/// One limit, explained.
+/// Describes one limit in plain words, with its numbers and a picture.
 ///
 /// ```
 /// let limit = "gcra 30/min burst 16".parse()?;
@@ -21,39 +21,43 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Explains a limit.
+    /// Creates an explanation of `limit`.
     #[must_use]
     pub fn new(limit: Limit) -> Explanation {
         Explanation { limit }
     }
 
-    /// Sentences for the rule itself.
-    fn meaning(&self) -> String {
+    /// Describes the rule itself.
+    fn rule(&self) -> String {
         let capacity = self.limit.capacity().unwrap_or(0);
         let rate = self.limit.rate().map(|rate| (rate.count, rate.period));
         match (self.limit.spec(), rate, self.limit.leak()) {
-            _ if self.limit.capacity().is_none() => "Everything passes. Nothing is counted.".into(),
+            _ if self.limit.capacity().is_none() => {
+                "Every request is allowed. Nothing is counted.".into()
+            }
             (_, _, Some((size, drip, every))) => format!(
-                "A bucket that holds {size}. Each request pours its cost in; a drop of {drip} \
-                 leaks out every {every}, counted from when the bucket was last empty."
+                "A bucket that holds {size}. Each request adds its cost. Every {every}, counted from \
+                 when the bucket was last empty, {drip} leaks out."
             ),
             (Spec::Gcra { .. } | Spec::TokenBucket { .. }, Some((count, period)), _) => format!(
-                "A bucket that holds {capacity}. Each request pours its cost in; what is in it \
-                 drains evenly, {count} in every {period}{}.",
-                pace(count, period)
+                "A bucket that holds {capacity}. Each request adds its cost. The bucket drains \
+                 evenly: {count} every {period}{}.",
+                time_per_unit(count, period)
             ),
             (Spec::FixedWindow { period, zone, .. }, ..) => match period {
                 Period::Calendar(_) => {
-                    format!("At most {capacity} in each calendar {period}, in the zone {zone}.")
+                    format!(
+                        "At most {capacity} in each calendar {period}, in the time zone {zone}."
+                    )
                 }
                 Period::Length(length) => format!(
-                    "At most {capacity} in each window of {length}. Windows follow the clock, back \
-                     to back."
+                    "At most {capacity} in each window of {length}. Windows are aligned to the \
+                     clock."
                 ),
             },
             (Spec::RequestWindow { .. }, Some((_, period)), _) => format!(
                 "At most {capacity} in each window of {period}. A window opens with the first \
-                 request after the last one has closed."
+                 request after the previous window has ended."
             ),
             (Spec::SlidingLog { .. }, Some((_, period)), _) => format!(
                 "At most {capacity} in any {period}, exactly: every request is remembered until it \
@@ -66,8 +70,8 @@ impl Explanation {
                 )
             }
             (Spec::SlidingWindow { .. }, Some((_, period)), _) => format!(
-                "At most {capacity} in any {period}, by estimate: what came in the last window is \
-                 taken to have come evenly, and weighs less the longer it is past."
+                "At most {capacity} in any {period}, as an estimate: the requests of the previous \
+                 window are assumed to be spread evenly, and count less and less as time passes."
             ),
             (Spec::Ar1 { decay, resolution, .. }, ..) => format!(
                 "A level of at most {}. Each request adds its cost; every {resolution} the level \
@@ -75,52 +79,51 @@ impl Explanation {
                 self.limit.max_level().unwrap_or_default()
             ),
             (Spec::Concurrency { ttl, .. }, ..) => format!(
-                "At most {capacity} held at once. Each is held until it is released, or for {ttl} \
-                 if it is not renewed."
+                "At most {capacity} leases at once. A lease ends when it is released, or {ttl} after \
+                 it was taken or last renewed."
             ),
             _ => String::new(),
         }
     }
 
-    /// Sentences for the words any limit may add.
-    fn extras(&self) -> Vec<String> {
-        let mut extras = vec![match self.limit.counts_denied() {
-            true => "Denied requests count too: a client that keeps trying stays out.".to_owned(),
-            false => "A denied request takes nothing.".to_owned(),
+    /// Describes the options that any limit may have.
+    fn options(&self) -> Vec<String> {
+        let mut options = vec![match self.limit.counts_denied() {
+            true => "Denied requests count too, so a client that keeps retrying stays blocked."
+                .to_owned(),
+            false => "Denied requests are not counted.".to_owned(),
         }];
         if self.limit.factor().to_f64() != 1.0 {
-            extras
-                .push(format!("The factor {} is worked into these numbers.", self.limit.factor()));
+            options.push(format!("These numbers include the factor {}.", self.limit.factor()));
         }
         match self.limit.per().map(Name::as_str) {
-            Some("all") => extras.push("One count for everyone together.".to_owned()),
-            Some(name) => extras.push(format!("Counted for each {name}.")),
+            Some("all") => options.push("All clients share one count.".to_owned()),
+            Some(name) => options.push(format!("Each {name} has a count of its own.")),
             None => {}
         }
-        extras
+        options
     }
 
     fn write_numbers(&self, f: &mut fmt::Formatter<'_>, capacity: u64) -> fmt::Result {
-        writeln!(f, "  {:<25}{capacity}", "most at one instant")?;
-        if let Some(most) = Throughput::new(&self.limit) {
+        writeln!(f, "  {:<25}{capacity}", "max at one instant")?;
+        if let Some(throughput) = Throughput::new(&self.limit) {
             let note = match self.limit.spec() {
-                Spec::FixedWindow { .. } => ", maybe within an instant",
+                Spec::FixedWindow { .. } => ", possibly within an instant",
                 _ => "",
             };
             let window = if self.limit.max_level().is_some() { "step" } else { "window" };
-            write_throughput(f, &most, window, note)?;
+            write_throughput(f, &throughput, window, note)?;
         }
         match (self.limit.spec(), self.limit.full_reset_after()) {
             (Spec::FixedWindow { period: Period::Calendar(_), .. }, _) => {
-                writeln!(f, "  {:<25}the window's end", "a full key is new after")?;
+                writeln!(f, "  {:<25}at the end of the window", "full key resets")?;
             }
-            (_, Some(drain)) => writeln!(f, "  {:<25}{drain}", "a full key is new after")?,
+            (_, Some(reset)) => writeln!(f, "  {:<25}after {reset}", "full key resets")?,
             (_, None) => {}
         }
-        if let Some((least, most)) = self.limit.state_bytes() {
-            let range =
-                if least == most { least.to_string() } else { format!("{least} to {most}") };
-            writeln!(f, "  {:<25}{range} bytes of numbers, and the key", "memory for each key")?;
+        if let Some((min, max)) = self.limit.state_bytes() {
+            let range = if min == max { min.to_string() } else { format!("{min} to {max}") };
+            writeln!(f, "  {:<25}{range} bytes, plus the key", "memory per key")?;
         }
         Ok(())
     }
@@ -128,22 +131,22 @@ impl Explanation {
 
 fn write_throughput(
     f: &mut fmt::Formatter<'_>,
-    most: &Throughput,
+    throughput: &Throughput,
     window: &str,
     note: &str,
 ) -> fmt::Result {
-    let Throughput { length, in_one, in_two, anywhere } = *most;
+    let Throughput { length, in_one, in_two, anywhere } = *throughput;
     let twice = Span::from_micros(length.as_micros().saturating_mul(2));
     let (one, two) = match anywhere {
         true => (format!("in any {length}"), format!("in any {twice}")),
         false => (format!("in one {window}"), format!("across two {window}s")),
     };
-    writeln!(f, "  {:<25}{in_one}", format!("most {one}"))?;
-    writeln!(f, "  {:<25}{in_two}{note}", format!("most {two}"))
+    writeln!(f, "  {:<25}{in_one}", format!("max {one}"))?;
+    writeln!(f, "  {:<25}{in_two}{note}", format!("max {two}"))
 }
 
-/// How long one unit takes, where that is worth saying.
-fn pace(count: u32, period: Span) -> String {
+/// Returns the time that one unit takes, if it is a whole number of ticks and not the period itself.
+fn time_per_unit(count: u32, period: Span) -> String {
     let each = period.as_micros() / u64::from(count.max(1));
     let exact = period.as_micros().is_multiple_of(u64::from(count.max(1)));
     match exact {
@@ -154,14 +157,14 @@ fn pace(count: u32, period: Span) -> String {
 
 fn slots(width: Span, edge: Edge) -> String {
     let edge = match edge {
-        Edge::Strict => "is kept until all of it is past",
-        Edge::Lenient => "may be forgotten that much early",
+        Edge::Strict => "counts until all of it has left the window".to_owned(),
+        Edge::Lenient => format!("may be dropped up to {width} early"),
     };
-    format!("Requests are counted in slots of {width}; the slot at the edge {edge}.")
+    format!("Requests are counted in slots of {width}; the oldest slot {edge}.")
 }
 
-/// Breaks text into lines that can be read.
-fn wrapped(text: &str) -> String {
+/// Breaks text into indented lines of at most 78 columns.
+fn wrap(text: &str) -> String {
     const WIDTH: usize = 78;
     let (mut out, mut column) = (String::from("  "), 2);
     for word in text.split_whitespace() {
@@ -182,17 +185,20 @@ fn wrapped(text: &str) -> String {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}\n", self.limit)?;
-        let mut sentences = vec![self.meaning()];
+        let mut sentences = vec![self.rule()];
         if self.limit.capacity().is_some() {
-            sentences.extend(self.extras());
+            sentences.extend(self.options());
         }
-        writeln!(f, "{}", wrapped(&sentences.join(" ")))?;
+        writeln!(f, "{}", wrap(&sentences.join(" ")))?;
         if let Some(capacity) = self.limit.capacity() {
             writeln!(f)?;
             self.write_numbers(f, capacity)?;
         }
         if let Some(timeline) = Timeline::new(&self.limit) {
-            writeln!(f, "\n  A client that takes all it can get, three times:\n\n{timeline}")?;
+            writeln!(
+                f,
+                "\n  A client that sends as many requests as it can, three times:\n\n{timeline}"
+            )?;
         }
         Ok(())
     }

@@ -1,17 +1,19 @@
-//! What a limit would do, before it is switched on.
+//! Shows what a limit would do before it is used in production.
 //!
-//! * [`Simulator`] answers the steps of a trace, one JSON object a line, in constant memory.
-//! * [`Explanation`] says in plain words what a limit means, and draws a burst, a wait and a
+//! * [`Simulator`] decides the steps of a trace. Its memory grows with the number of keys, not
+//!   with the length of the trace.
+//! * [`Explanation`] describes a limit in plain words and draws three bursts with their waits and
 //!   recovery.
+//! * [`Throughput`] computes the maximum that a limit can let through.
 //!
 //! ```
 //! use tollgate_sim::{Simulator, Step};
 //!
 //! let mut simulator = Simulator::new(["gcra 1/s burst 5"])?;
 //! let step = Step::parse(r#"{"t_ms": 1500.25, "key": "a"}"#)?;
-//! let answer = simulator.answer(&step)?;
+//! let decided = simulator.decide(&step)?;
 //! assert_eq!(
-//!     answer.to_json(),
+//!     decided.to_json(),
 //!     r#"{"t_ms":1500.25,"key":"a","cost":1,"op":"check","allowed":true,"limit":5,"remaining":4,"retry_after_ms":0,"reset_after_ms":1000,"bound_by":"gcra 1/s burst 5"}"#
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -19,22 +21,22 @@
 
 #![forbid(unsafe_code)]
 
-mod answer;
+mod decision;
+mod escape;
 mod explain;
 mod lines;
-mod millis;
-mod row;
 mod simulate;
+mod step;
+mod table;
 mod throughput;
 mod timeline;
 mod trace;
 
-pub use answer::{Answer, push_decision};
+pub use decision::StepDecision;
 pub use explain::Explanation;
 pub use lines::{Line, Lines, MAX_LINE_BYTES};
-pub use millis::{Millis, whole};
-pub use row::Tally;
-pub use simulate::{RemoteDecide, SimulateError, Simulator};
+pub use simulate::{DecideFn, SimulateError, Simulator};
+pub use step::{Step, StepError};
+pub use table::Summary;
 pub use throughput::Throughput;
 pub use timeline::Timeline;
-pub use trace::{Step, StepError};

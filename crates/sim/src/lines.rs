@@ -1,20 +1,20 @@
-//! The lines of a trace, read one at a time and never longer than they may be.
+//! Lines of a trace, read one at a time and bounded in length.
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line that is read. A step with keys of full length fits many times over.
+/// Maximum length of a line. A step with keys of maximum length fits many times over.
 pub const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// One line and its number, counted from 1.
+/// A line and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'l> {
-    /// Which line it is.
+    /// Line number, counted from 1.
     pub number: u64,
-    /// What it says, without its end.
+    /// Text without the line break.
     pub text: &'l str,
 }
 
-/// Reads lines into one buffer that is used again and again.
+/// Reads lines into one buffer that is reused.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: R,
@@ -23,31 +23,32 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The lines of a reader.
+    /// Creates a reader of lines.
     pub fn new(reader: R) -> Lines<R> {
         Lines { reader, buffer: Vec::new(), number: 0 }
     }
 
-    /// The reader, to see what it has left.
+    /// Returns the underlying reader.
     pub fn reader(&self) -> &R {
         &self.reader
     }
 
-    /// The next line that is not blank; `None` at the end.
+    /// Returns the next line that is not blank, or `None` at the end.
     ///
     /// # Errors
-    /// If it cannot be read, is too long, or is not UTF-8. The message names the line.
+    /// Fails if the line cannot be read, is longer than [`MAX_LINE_BYTES`], or is not UTF-8. The
+    /// message contains the line number.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             self.buffer.clear();
             self.number = self.number.saturating_add(1);
-            let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
-            self.reader.by_ref().take(most).read_until(b'\n', &mut self.buffer)?;
+            let max = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
+            self.reader.by_ref().take(max).read_until(b'\n', &mut self.buffer)?;
             if self.buffer.is_empty() {
                 return Ok(None);
             }
             if self.buffer.len() == MAX_LINE_BYTES && self.buffer.last() != Some(&b'\n') {
-                return Err(self.bad(&format!("is longer than {MAX_LINE_BYTES} bytes")));
+                return Err(self.invalid(&format!("is longer than {MAX_LINE_BYTES} bytes")));
             }
             if !self.buffer.trim_ascii().is_empty() {
                 break;
@@ -55,11 +56,11 @@ impl<R: BufRead> Lines<R> {
         }
         match str::from_utf8(&self.buffer) {
             Ok(text) => Ok(Some(Line { number: self.number, text: text.trim_end() })),
-            Err(_) => Err(self.bad("is not UTF-8")),
+            Err(_) => Err(self.invalid("is not UTF-8")),
         }
     }
 
-    fn bad(&self, what: &str) -> io::Error {
+    fn invalid(&self, what: &str) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, format!("line {} {what}", self.number))
     }
 }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blank_lines_are_passed_over_and_counted() {
+    fn blank_lines_are_skipped_but_counted() {
         let mut lines = Lines::new(&b"a\n\n  \r\nb\r\nc"[..]);
         let mut seen = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
@@ -79,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_not_kept() {
+    fn an_endless_line_is_an_error() {
         let mut lines = Lines::new(io::BufReader::new(io::repeat(b'x')));
         let error = lines.next_line().unwrap_err();
         assert_eq!(error.to_string(), "line 1 is longer than 65536 bytes");
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_an_error() {
+    fn invalid_utf8_is_an_error() {
         let mut lines = Lines::new(&b"ok\n\xff\n"[..]);
         assert_eq!(lines.next_line().unwrap().map(|line| line.number), Some(1));
         assert_eq!(lines.next_line().unwrap_err().to_string(), "line 2 is not UTF-8");

@@ -1,4 +1,4 @@
-//! Steps in, answers out: the same decisions as everywhere else, at the trace's own times.
+//! The simulator: decides steps with the real store, at the times of the trace.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,47 +9,47 @@ use tollgate_core::{
     StoreError, Time,
 };
 
-use crate::answer::{Answer, Printed};
-use crate::trace::Step;
+use crate::decision::{LimitText, StepDecision};
+use crate::step::Step;
 
-/// Answers the steps of a trace.
+/// Decides the steps of a trace.
 ///
-/// Memory grows with the keys of the trace, not with its length.
+/// Memory grows with the number of keys in the trace, not with its length.
 #[derive(Debug)]
 pub struct Simulator {
     policy: Policy,
-    /// The limits as they are printed, to name the one that binds.
-    lines: Vec<Printed>,
-    store: Backend,
+    /// The limits as text, to name the one that binds.
+    limit_texts: Vec<LimitText>,
+    backend: Backend,
 }
 
-/// Where states are kept.
+/// The store that decides.
 enum Backend {
     Memory(Arc<MemoryStore>),
-    Remote(RemoteDecide),
+    Custom(DecideFn),
 }
 
-/// Decides an operation at a time, in a store that is not in this process.
-pub type RemoteDecide = Box<dyn Fn(&Op<'_>, Time) -> Result<Decision, StoreError>>;
+/// A function that applies one operation to a store of the caller, at the given time.
+pub type DecideFn = Box<dyn Fn(&Op<'_>, Time) -> Result<Decision, StoreError>>;
 
 impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if matches!(self, Backend::Memory(_)) { "Here" } else { "RemoteDecide" })
+        f.write_str(if matches!(self, Backend::Memory(_)) { "Memory" } else { "Custom" })
     }
 }
 
-/// How far the times of a trace may step back and still find what was counted: as far as they like.
+/// How long expired state is kept: for ever, since the times of a trace may step back by any amount.
 const SLACK: Span = Span::from_micros(u64::MAX);
 
-/// Why a step got no answer.
+/// Why a step could not be decided.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// A limit counts a subject that the step does not name.
+    /// The step has no key for a subject that a limit counts.
     MissingKey(MissingKey),
-    /// A key or an id is too long.
+    /// A key or an id is empty or too long.
     InvalidKey(InvalidKey),
-    /// The store refused this operation of this cost.
+    /// The store failed to apply this operation with this cost.
     Store(Act, u64, StoreError),
 }
 
@@ -59,12 +59,12 @@ impl fmt::Display for SimulateError {
             SimulateError::MissingKey(error) => {
                 write!(
                     f,
-                    "{error}: say it in \"keys\", such as \"keys\":{{\"ip\":\"203.0.113.9\"}}"
+                    "{error}; add it to \"keys\", such as \"keys\":{{\"ip\":\"203.0.113.9\"}}"
                 )
             }
             SimulateError::InvalidKey(error) => write!(f, "{error}"),
             SimulateError::Store(act, cost, error) => {
-                write!(f, "{act} of cost {cost} is refused: {error}")
+                write!(f, "{act} of cost {cost} failed: {error}")
             }
         }
     }
@@ -92,54 +92,56 @@ impl From<InvalidKey> for SimulateError {
 }
 
 impl Simulator {
-    /// A simulator for these limit lines, checked together.
+    /// Creates a simulator for these limit lines, checked together, with state in memory.
     ///
     /// # Errors
-    /// The first line that is not a limit.
+    /// Fails with the first line that is not a valid limit.
     pub fn new<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<Simulator, LimitError> {
         let limits = lines.into_iter().map(|line| line.as_ref().parse());
         limits.collect::<Result<_, _>>().map(Simulator::from_limits)
     }
 
-    /// A simulator for these limits, checked together.
+    /// Creates a simulator for these limits, checked together, with state in memory.
     #[must_use]
     pub fn from_limits(limits: Vec<Limit>) -> Simulator {
-        // As many keys as the trace has: whoever simulates wants to see them all.
+        // No bound on the number of keys: a simulation must decide all keys of the trace.
         let store = MemoryStore::builder().max_keys(usize::MAX).slack(SLACK);
         let store = store.clock(Clock::manual()).build().unwrap_or_default();
-        Simulator::with(limits, Backend::Memory(store))
+        Simulator::with_backend(limits, Backend::Memory(store))
     }
 
-    /// A simulator for these limits, checked together in a store that is somewhere else.
+    /// Creates a simulator for these limits, checked together, that calls `decide` for each step.
     #[must_use]
-    pub fn in_store(limits: Vec<Limit>, store: RemoteDecide) -> Simulator {
-        Simulator::with(limits, Backend::Remote(store))
+    pub fn with_store(limits: Vec<Limit>, decide: DecideFn) -> Simulator {
+        Simulator::with_backend(limits, Backend::Custom(decide))
     }
 
-    fn with(limits: Vec<Limit>, store: Backend) -> Simulator {
+    fn with_backend(limits: Vec<Limit>, backend: Backend) -> Simulator {
         let policy = Policy::new(Name::default(), limits);
-        let lines = policy.limits().iter().map(Printed::new).collect();
-        Simulator { policy, lines, store }
+        let limit_texts = policy.limits().iter().map(LimitText::new).collect();
+        Simulator { policy, limit_texts, backend }
     }
 
-    /// Answers one step.
+    /// Decides one step.
     ///
     /// # Errors
-    /// If a limit counts a subject that the step does not name, or the debt would be too large.
-    pub fn answer<'s>(&'s mut self, step: &'s Step<'_>) -> Result<Answer<'s>, SimulateError> {
-        let key_of =
-            |kind: Option<&str>| step.key_of(kind).and_then(|key| Key::new(key.as_bytes()).ok());
+    /// Fails if the step has no key for a subject that a limit counts, if the debt would be too
+    /// large, or if the store fails.
+    pub fn decide<'s>(&'s mut self, step: &'s Step<'_>) -> Result<StepDecision<'s>, SimulateError> {
+        let key_of = |subject: Option<&str>| {
+            step.key_of(subject).and_then(|key| Key::new(key.as_bytes()).ok())
+        };
         let items = self.policy.items(key_of)?;
         let id = step.id.as_ref().map(|id| Id::new(id.as_bytes())).transpose()?;
         let policy = self.policy.name();
         let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
-        let refused = |error| SimulateError::Store(step.act, step.cost, error);
-        let decision = match &self.store {
+        let failed = |error| SimulateError::Store(step.act, step.cost, error);
+        let decision = match &self.backend {
             Backend::Memory(store) => store.apply_one(&op, Some(step.at)),
-            Backend::Remote(decide) => decide(&op, step.at),
+            Backend::Custom(decide) => decide(&op, step.at),
         };
-        let decision = decision.map_err(refused)?;
-        let bound_by = self.lines.get(decision.bound_by);
-        Ok(Answer { step, decision, bound_by })
+        let decision = decision.map_err(failed)?;
+        let bound_by = self.limit_texts.get(decision.bound_by);
+        Ok(StepDecision { step, decision, bound_by })
     }
 }

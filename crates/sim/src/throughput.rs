@@ -1,31 +1,32 @@
-//! The most that a limit lets pass, whatever the client does.
+//! The maximum that a limit lets through.
 
 use tollgate_core::{Edge, Limit, Span, Spec};
 
-/// The most that can pass, whatever the client does.
+/// The maximum that a limit lets through, however the client times its requests.
 ///
 /// ```
 /// use tollgate_sim::Throughput;
 ///
-/// let most = Throughput::new(&"fixed-window 5/min".parse()?).unwrap();
-/// assert_eq!((most.in_one, most.in_two), (5, 10));
+/// let throughput = Throughput::new(&"fixed-window 5/min".parse()?).unwrap();
+/// assert_eq!((throughput.in_one, throughput.in_two), (5, 10));
 /// # Ok::<(), tollgate_core::LimitError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Throughput {
-    /// The stretch of time that `in_one` and `in_two` are about, from its first instant to just
-    /// before its last.
+    /// Length of the interval that `in_one` and `in_two` refer to. Its start is included, its end
+    /// is not.
     pub length: Span,
-    /// In one stretch, or in one window if they stand still.
+    /// Maximum cost in one interval.
     pub in_one: u64,
-    /// In two stretches, or two windows, one after the other.
+    /// Maximum cost in two consecutive intervals.
     pub in_two: u64,
-    /// Whether a stretch may begin anywhere, or is one of the limit's own windows.
+    /// Whether the interval may begin at any instant. Otherwise it is one of the limit's windows.
     pub anywhere: bool,
 }
 
 impl Throughput {
-    /// Of this limit; `None` if there is no bound, as for leases that can be released.
+    /// Computes the maximum for a limit. Returns `None` if there is none, as for leases, which can be
+    /// released at any time.
     #[must_use]
     pub fn new(limit: &Limit) -> Option<Throughput> {
         let capacity = limit.capacity()?;
@@ -40,7 +41,7 @@ impl Throughput {
                 let width = limit.slot_width()?;
                 (times(bursts(width, length, 1)), times(bursts(width, length, 2)), true)
             }
-            // Even what came in a lump weighs something until its window is over.
+            // Even a burst at the start of a window still counts a little until that window is over.
             Spec::SlidingWindow { .. } => (times(2) - 1, (times(3) - 2).max(times(2)), true),
             Spec::Ar1 { decay, .. } => {
                 let after = after_a_full_step(limit.max_level()?, decay.to_f64());
@@ -48,8 +49,8 @@ impl Throughput {
             }
             _ => {
                 let (one, two) = drained(limit, length)?;
-                // Nobody gets more at one instant than fits, however fast it drains.
-                let instants = |stretches: u64| times(length.as_micros().saturating_mul(stretches));
+                // However fast the bucket drains, no more than its capacity passes at one instant.
+                let instants = |intervals: u64| times(length.as_micros().saturating_mul(intervals));
                 ((capacity + one).min(instants(1)), (capacity + two).min(instants(2)), true)
             }
         };
@@ -57,21 +58,21 @@ impl Throughput {
     }
 }
 
-/// What leaves a bucket within one stretch of time and within two. The last of it leaves with
-/// the last instant, which is no longer part of the stretch.
+/// Returns what leaves a bucket within one interval and within two. The last unit leaves at the
+/// end of the interval, which is no longer part of it.
 fn drained(limit: &Limit, length: Span) -> Option<(u64, u64)> {
     let rate = limit.rate()?;
     let (count, ticks) = (u128::from(rate.count), u128::from(length.as_micros().max(1)));
     if limit.leak().is_some() {
-        // A drop larger than the bucket frees no more than the bucket holds.
-        let drop = u64::from(rate.count).min(limit.capacity()?);
-        return Some((drop - 1, drop * 2 - 1));
+        // A drip larger than the bucket frees no more than the bucket holds.
+        let drip = u64::from(rate.count).min(limit.capacity()?);
+        return Some((drip - 1, drip * 2 - 1));
     }
-    let within = |stretches: u128| u64::try_from(count * (stretches * ticks - 1) / ticks).ok();
+    let within = |intervals: u128| u64::try_from(count * (intervals * ticks - 1) / ticks).ok();
     within(1).zip(within(2))
 }
 
-/// What "one window" is for this limit.
+/// Returns the length of one interval for this limit.
 fn length_of(limit: &Limit) -> Option<Span> {
     match limit.spec() {
         Spec::FixedWindow { .. } => limit.full_reset_after(),
@@ -80,7 +81,7 @@ fn length_of(limit: &Limit) -> Option<Span> {
     }
 }
 
-/// What fits into a step that follows one in which all was taken.
+/// Returns what fits into a resolution step after one in which all was taken.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -90,8 +91,9 @@ fn after_a_full_step(max: f64, decay: f64) -> u64 {
     (max - max.floor() / decay) as u64
 }
 
-/// How often a client can take all there is within so many windows, if the slot at the edge is
-/// forgotten early: at the end of a slot, when that slot goes, and then whenever one more does.
+/// Returns how often a client can take the whole limit within this number of windows, if the
+/// oldest slot is dropped early: at the end of a slot, when that slot is dropped, and then each
+/// time another slot is dropped.
 fn bursts(width: Span, window: Span, windows: u64) -> u64 {
     let (width, window) = (width.as_micros(), window.as_micros());
     let after_first = (windows * window + width).checked_sub(window + 2);

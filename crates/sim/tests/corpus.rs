@@ -1,4 +1,4 @@
-//! What the fuzzer begins with, and what it has found.
+//! Runs the fuzzing corpora: the seeds, and what the fuzzer has found.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,11 +10,11 @@ mod limit;
 mod trace;
 
 #[test]
-fn the_corpus_of_limits_is_read() {
+fn limit_corpus_is_accepted() {
     corpus::each("limit", limit::check);
 }
 
 #[test]
-fn the_corpus_of_traces_is_answered() {
+fn trace_corpus_is_decided() {
     corpus::each("trace", trace::check);
 }

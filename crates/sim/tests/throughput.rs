@@ -1,5 +1,4 @@
-//! The most that `explain` says can pass is never passed, and is nearly reached, by clients that
-//! try.
+//! Greedy clients never exceed the maximum that `explain` prints, and nearly reach it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -7,25 +6,25 @@ use proptest::prelude::*;
 use tollgate_core::{Act, Key, Limit, Name, Op, PlainStore, Policy, Time};
 use tollgate_sim::Throughput;
 
-/// Takes all there is at each instant; what passed, and when.
+/// Takes all that remains at each instant. Returns instants and amounts.
 fn greedy(limit: &Limit, times: &[u64]) -> Vec<(u64, u64)> {
     let policy = Policy::new(Name::default(), vec![limit.clone()]);
     let store = PlainStore::default();
     let items = policy.items(|_| Key::new(b"key").ok()).unwrap();
-    let ask = |act, cost, at| {
+    let apply = |act, cost, at| {
         let op = Op { policy: policy.name(), items: &items, act, cost, id: None };
         store.apply_one(&op, Time::from_micros(at).unwrap()).unwrap()
     };
     let passed = times.iter().map(|at| {
-        let room = ask(Act::Peek, 1, *at).remaining.unwrap();
-        assert!(ask(Act::Check, room, *at).allowed);
-        (*at, room)
+        let remaining = apply(Act::Peek, 1, *at).remaining.unwrap();
+        assert!(apply(Act::Check, remaining, *at).allowed);
+        (*at, remaining)
     });
     passed.collect()
 }
 
-/// The most that passed within a stretch that begins with any of them.
-fn most_within(passed: &[(u64, u64)], length: u64) -> u64 {
+/// Returns the maximum that passed within an interval that begins at any of the instants.
+fn max_within(passed: &[(u64, u64)], length: u64) -> u64 {
     let from = |start: usize| {
         let end = passed[start].0 + length;
         passed[start..].iter().take_while(|(at, _)| *at < end).map(|(_, cost)| cost).sum()
@@ -55,7 +54,7 @@ fn line() -> impl Strategy<Value = String> {
     (names, rate).prop_map(|(line, rate)| line.replace('R', &rate))
 }
 
-/// Instants that fall around the edges of windows as often as anywhere.
+/// Instants around the edges of windows, and anywhere.
 fn times() -> impl Strategy<Value = Vec<u64>> {
     let edge = (0_u64..40, 0_u64..3).prop_map(|(ms, off)| (ms * 1000 + off).saturating_sub(1));
     let mut times =
@@ -73,46 +72,46 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_gets_more(line in line(), times in times()) {
+    fn maximum_is_never_exceeded(line in line(), times in times()) {
         let limit: Limit = line.parse().unwrap();
-        let most = Throughput::new(&limit).unwrap();
+        let max = Throughput::new(&limit).unwrap();
         let passed = greedy(&limit, &times);
-        let length = most.length.as_micros();
-        if most.anywhere {
-            prop_assert!(most_within(&passed, length) <= most.in_one, "{line}: {passed:?}");
-            prop_assert!(most_within(&passed, 2 * length) <= most.in_two, "{line}: {passed:?}");
+        let length = max.length.as_micros();
+        if max.anywhere {
+            prop_assert!(max_within(&passed, length) <= max.in_one, "{line}: {passed:?}");
+            prop_assert!(max_within(&passed, 2 * length) <= max.in_two, "{line}: {passed:?}");
         } else if !line.starts_with("request-window") {
-            // Windows that stand still: counted from their own start.
+            // Fixed windows: counted from their own start.
             for window in 0..40_000 / length + 1 {
                 let within = |windows: u64| -> u64 {
                     let window = window * length..(window + windows) * length;
                     passed.iter().filter(|(at, _)| window.contains(at)).map(|(_, cost)| cost).sum()
                 };
-                prop_assert!(within(1) <= most.in_one, "{line}: {passed:?}");
-                prop_assert!(within(2) <= most.in_two, "{line}: {passed:?}");
+                prop_assert!(within(1) <= max.in_one, "{line}: {passed:?}");
+                prop_assert!(within(2) <= max.in_two, "{line}: {passed:?}");
             }
         }
     }
 }
 
 #[test]
-fn the_most_is_reached() {
+fn maximum_is_reached() {
     let every_tick: Vec<u64> = (0..4000).collect();
     for line in ["gcra 5/ms burst 3", "sliding-log 5/ms", "fixed-window 5/ms", "token-bucket 5/ms"]
     {
         let limit: Limit = line.parse().unwrap();
-        let most = Throughput::new(&limit).unwrap();
+        let max = Throughput::new(&limit).unwrap();
         let passed = greedy(&limit, &every_tick);
-        assert_eq!(most_within(&passed, most.length.as_micros()), most.in_one, "{line}");
+        assert_eq!(max_within(&passed, max.length.as_micros()), max.in_one, "{line}");
     }
-    // A slot of 7 ms that is forgotten up to 7 ms early, in a window of 10.
+    // A slot of 7 ms that is dropped up to 7 ms early, in a window of 10 ms.
     let limit: Limit = "sliding-counters 3/10ms resolution 7ms edge lenient".parse().unwrap();
-    let most = Throughput::new(&limit).unwrap();
-    assert_eq!((most.in_one, most.in_two), (6, 12));
+    let max = Throughput::new(&limit).unwrap();
+    assert_eq!((max.in_one, max.in_two), (6, 12));
     let passed = greedy(&limit, &[6_999, 10_000, 17_000, 24_000]);
-    assert_eq!((most_within(&passed, 10_000), most_within(&passed, 20_000)), (6, 12));
+    assert_eq!((max_within(&passed, 10_000), max_within(&passed, 20_000)), (6, 12));
     // The boundary exploit: all of one window at its end, all of the next at its start.
     let limit: Limit = "fixed-window 5/ms".parse().unwrap();
-    let most = Throughput::new(&limit).unwrap();
-    assert_eq!(most_within(&greedy(&limit, &[999, 1000]), 2), most.in_two);
+    let max = Throughput::new(&limit).unwrap();
+    assert_eq!(max_within(&greedy(&limit, &[999, 1000]), 2), max.in_two);
 }

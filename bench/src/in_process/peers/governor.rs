@@ -10,7 +10,7 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use crate::in_process::limit::Limit;
-use crate::in_process::system::{CACHED_FOR, System};
+use crate::in_process::system::{CLOCK_INTERVAL, System};
 
 pub(crate) struct Keyed(DefaultKeyedRateLimiter<String>);
 
@@ -26,8 +26,8 @@ type Upkept = RateLimiter<
 pub(crate) struct Direct(DefaultDirectRateLimiter);
 
 fn quota(limit: &Limit) -> anyhow::Result<Quota> {
-    let burst = NonZeroU32::new(limit.burst).context("a burst of nothing")?;
-    let quota = Quota::with_period(limit.interval()).context("an interval of nothing")?;
+    let burst = NonZeroU32::new(limit.burst).context("the burst is zero")?;
+    let quota = Quota::with_period(limit.interval()).context("the interval is zero")?;
     Ok(quota.allow_burst(burst))
 }
 
@@ -39,7 +39,7 @@ impl Keyed {
 
 impl Cached {
     pub(crate) fn new(limit: &Limit) -> anyhow::Result<Cached> {
-        let clock = QuantaUpkeepClock::from_interval(CACHED_FOR)?;
+        let clock = QuantaUpkeepClock::from_interval(CLOCK_INTERVAL)?;
         Ok(Cached(RateLimiter::new(quota(limit)?, DashMapStateStore::default(), clock)))
     }
 }

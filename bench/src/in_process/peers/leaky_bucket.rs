@@ -1,4 +1,4 @@
-//! leaky-bucket: one bucket behind a lock, made for waiting; we only try.
+//! leaky-bucket: one bucket behind a lock, made for waiting; only `try_acquire` is measured.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::in_process::system::System;
 pub(crate) struct Bucket(RateLimiter);
 
 /// It counts time in whole milliseconds, and divides by zero if the interval is shorter.
-const SHORTEST: Duration = Duration::from_millis(1);
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Bucket {
-    /// Where an interval is stretched, what comes back in it and what fits grow with it: a
-    /// million a second is a thousand in each millisecond.
+    /// If the interval is lengthened, the refill and the capacity grow with it: a million per second is
+    /// a thousand per millisecond.
     pub(crate) fn new(limit: &Limit) -> anyhow::Result<Bucket> {
-        let interval = limit.interval().max(SHORTEST);
+        let interval = limit.interval().max(MIN_INTERVAL);
         let refill = usize::try_from(interval.as_nanos() / limit.interval().as_nanos())?;
         let max = refill.max(usize::try_from(limit.burst)?);
         let bucket =

@@ -13,17 +13,17 @@ pub(crate) struct InMemory {
     namespace: Namespace,
 }
 
-/// So many counters that none is evicted; they are allocated as they come.
+/// Enough counters that none is evicted; they are allocated on demand.
 const COUNTERS: u64 = 20_000_000;
 
 impl InMemory {
-    /// A window knows no burst: it lets pass what would come back in it, and no less than a burst.
+    /// A window has no burst: it allows what is refilled in its length, and at least the burst.
     pub(crate) fn new(limit: &Limit) -> anyhow::Result<InMemory> {
-        let most = limit.count.max(limit.burst);
-        let seconds = (limit.interval() * most).as_secs();
+        let max = limit.count.max(limit.burst);
+        let seconds = (limit.interval() * max).as_secs();
         let user = "user".try_into()?;
         let limiter = RateLimiter::new(COUNTERS);
-        limiter.add_limit(Window::new("bench", u64::from(most), seconds, vec![], vec![user]));
+        limiter.add_limit(Window::new("bench", u64::from(max), seconds, vec![], vec![user]));
         Ok(InMemory { limiter, namespace: "bench".into() })
     }
 }

@@ -1,4 +1,4 @@
-//! What one would write in an afternoon: a token bucket for each key in a locked map.
+//! The simplest implementation: a token bucket for each key in a locked map.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -23,13 +23,13 @@ impl Map {
 impl System for Map {
     fn check(&self, key: &String) -> bool {
         let now = Instant::now();
-        let mut buckets = self.buckets.lock().expect("nobody panics with the lock");
+        let mut buckets = self.buckets.lock().expect("no thread panics with the lock");
         let Some((tokens, since)) = buckets.get_mut(key) else {
             buckets.insert(key.clone(), (self.burst - 1.0, now));
             return true;
         };
-        let back = now.saturating_duration_since(*since).as_secs_f64() * self.per_second;
-        *tokens = (*tokens + back).min(self.burst);
+        let refilled = now.saturating_duration_since(*since).as_secs_f64() * self.per_second;
+        *tokens = (*tokens + refilled).min(self.burst);
         *since = now;
         let allowed = *tokens >= 1.0;
         if allowed {

@@ -8,8 +8,8 @@ use throttlecrab::{PeriodicStore, RateLimiter};
 use crate::in_process::limit::Limit;
 use crate::in_process::system::System;
 
-/// The store is the one that its README calls the default. (While the map is more than three
-/// quarters full, the adaptive one looks through all of it at each check: it cannot be filled.)
+/// The store is the default according to its README. (While the map is more than three quarters full,
+/// the adaptive store scans all of it at each check: it cannot be filled.)
 pub(crate) struct Locked {
     limiter: Mutex<RateLimiter<PeriodicStore>>,
     burst: i64,
@@ -30,7 +30,7 @@ impl Locked {
 
 impl System for Locked {
     fn check(&self, key: &String) -> bool {
-        let mut limiter = self.limiter.lock().expect("nobody panics with the lock");
+        let mut limiter = self.limiter.lock().expect("no thread panics with the lock");
         let now = SystemTime::now();
         let checked = limiter.rate_limit(key, self.burst, self.count, self.period_s, 1, now);
         checked.expect("a map does not fail").0

@@ -1,47 +1,49 @@
-//! Load from `wrk`: as many requests as there is time for.
+//! Load from `wrk`: as many requests as possible in a given time.
 
 use std::process::Command;
 
 use anyhow::Context;
 use serde::Deserialize;
 
-use crate::command::printed;
+use crate::apt;
+use crate::command::output;
 use crate::server::plan::{CONNECTIONS, HTTP_KEYS, Plan};
 use crate::server::systems::Running;
 
-/// What `wrk` asks for each request, and in the end.
+/// The script of `wrk`: makes the requests and prints a summary.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/load/wrk.lua");
 
-/// What the script says of a turn.
+/// The summary of the script.
 #[derive(Deserialize)]
-struct Turn {
+struct Summary {
     requests: u64,
-    /// Answers with a status of 400 or above. Nobody is denied, as no key is asked for often.
-    refused: u64,
-    /// Connections that failed, or took too long.
-    broken: u64,
+    /// Responses with a status of 400 or above. None is denied, as no key is checked often.
+    errors: u64,
+    /// Connections that failed or timed out.
+    failed: u64,
 }
 
-/// Returns how many requests were answered, if all were.
-pub(super) fn send(one: &Running, plan: &Plan) -> anyhow::Result<u64> {
+/// Returns the number of requests. Fails if any of them failed.
+pub(super) fn send(process: &Running, plan: &Plan) -> anyhow::Result<u64> {
+    apt::ensure("wrk", "wrk")?;
     let mut load = Command::new("taskset");
     load.args(["-c", "1", "wrk", "-t", "1", "-c", &CONNECTIONS.to_string()]);
     load.args(["-d", &plan.seconds.to_string(), "-s", SCRIPT]);
-    load.arg(format!("http://{}", one.address()));
-    load.arg("--").arg(HTTP_KEYS.to_string()).args(one.system.command);
-    let said = printed(&mut load).context("wrk comes with apt-get install wrk")?;
-    answered(&said)
+    load.arg(format!("http://{}", process.address()));
+    load.arg("--").arg(HTTP_KEYS.to_string()).args(process.system.command);
+    requests_of(&output(&mut load)?)
 }
 
-/// All else that `wrk` prints is for people.
-fn answered(said: &str) -> anyhow::Result<u64> {
-    let line = said.lines().find(|line| line.starts_with('{'));
-    let line = line.with_context(|| format!("wrk ended early: {}", said.trim()))?;
-    let turn = serde_json::from_str(line).with_context(|| format!("wrk.lua said {line}"))?;
-    let Turn { requests, refused, broken } = turn;
+/// Finds the summary in the output of `wrk`.
+fn requests_of(output: &str) -> anyhow::Result<u64> {
+    let line = output.lines().find(|line| line.starts_with('{'));
+    let line = line.with_context(|| format!("wrk ended early: {}", output.trim()))?;
+    let summary = serde_json::from_str(line);
+    let summary = summary.with_context(|| format!("unexpected output of wrk.lua: {line}"))?;
+    let Summary { requests, errors, failed } = summary;
     anyhow::ensure!(
-        refused == 0 && broken == 0,
-        "of {requests} requests {refused} got a status of 400 or above; {broken} connections failed"
+        errors == 0 && failed == 0,
+        "of {requests} requests {errors} got a status of 400 or above; {failed} connections failed"
     );
     Ok(requests)
 }
@@ -51,17 +53,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_requests_count_if_all_were_answered() {
-        let said = |line| answered(&format!("  1 threads and 50 connections\n{line}\n"));
-        let good = said(r#"{"requests":139969,"refused":0,"broken":0}"#);
+    fn requests_count_only_if_all_succeeded() {
+        let parse = |line| requests_of(&format!("  1 threads and 50 connections\n{line}\n"));
+        let good = parse(r#"{"requests":139969,"errors":0,"failed":0}"#);
         assert_eq!(good.unwrap(), 139_969);
         for bad in [
-            r#"{"requests":139969,"refused":1,"broken":0}"#,
-            r#"{"requests":139969,"refused":0,"broken":1}"#,
+            r#"{"requests":139969,"errors":1,"failed":0}"#,
+            r#"{"requests":139969,"errors":0,"failed":1}"#,
             r#"{"requests":139969}"#,
             "Requests/sec:  69447.79",
         ] {
-            assert!(said(bad).is_err(), "{bad}");
+            assert!(parse(bad).is_err(), "{bad}");
         }
     }
 }

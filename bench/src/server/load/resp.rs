@@ -1,23 +1,23 @@
-//! Load from `redis-benchmark`: so many commands.
+//! Load from `redis-benchmark`: a given number of commands.
 
 use std::process::Command;
 
-use anyhow::Context;
-
-use crate::command::succeed;
+use crate::apt;
+use crate::command::run;
 use crate::server::plan::{CONNECTIONS, Plan};
 use crate::server::systems::Running;
 
-pub(super) fn send(one: &Running, plan: &Plan, pipeline: u64) -> anyhow::Result<u64> {
+pub(super) fn send(process: &Running, plan: &Plan, pipeline: u64) -> anyhow::Result<u64> {
     let requests = plan.requests(pipeline);
+    apt::ensure("redis-benchmark", "redis-tools")?;
     let mut load = Command::new("taskset");
-    load.args(["-c", "1", "redis-benchmark", "-q", "-p", &one.port.to_string()]);
+    load.args(["-c", "1", "redis-benchmark", "-q", "-p", &process.port.to_string()]);
     load.args(["-c", &CONNECTIONS.to_string(), "-n", &requests.to_string()]);
     load.args(["-P", &pipeline.to_string(), "-r", &plan.keys.to_string()]);
-    load.args(one.system.command.iter().map(|word| match *word {
+    load.args(process.system.command.iter().map(|arg| match *arg {
         "KEY" => "key:__rand_int__",
-        word => word,
+        arg => arg,
     }));
-    succeed(&mut load).context("redis-benchmark comes with apt-get install redis-tools")?;
+    run(&mut load)?;
     Ok(requests)
 }

@@ -1,5 +1,5 @@
--- Asks about keys chosen at random: wrk … -- KEYS METHOD TARGET [BODY], with KEY where the key is
--- to stand. All but the key is made once, and all keys are of one length, so that it costs little.
+-- Requests with random keys: wrk … -- KEYS METHOD TARGET [BODY], where KEY stands for the key.
+-- Everything but the key is built once, and all keys have the same length, so that it costs little.
 
 local random, format = math.random, string.format
 local KEY = "key:%012d"
@@ -21,7 +21,7 @@ function init(args)
   local whole = head(method, target, body) .. body
   local first, last = whole:find("KEY", 1, true)
   before, after = whole:sub(1, first - 1), whole:sub(last + 1)
-  math.randomseed(os.time())  -- otherwise every turn would ask about the same keys
+  math.randomseed(os.time())  -- otherwise every turn would use the same keys
 end
 
 function request()
@@ -29,8 +29,8 @@ function request()
 end
 
 function done(summary)
-  local wrong = summary.errors
-  local broken = wrong.connect + wrong.read + wrong.write + wrong.timeout
-  local line = '{"requests":%d,"refused":%d,"broken":%d}\n'
-  io.write(format(line, summary.requests, wrong.status, broken))
+  local errors = summary.errors
+  local failed = errors.connect + errors.read + errors.write + errors.timeout
+  local line = '{"requests":%d,"errors":%d,"failed":%d}\n'
+  io.write(format(line, summary.requests, errors.status, failed))
 end

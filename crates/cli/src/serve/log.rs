@@ -1,4 +1,4 @@
-//! What the server says while it runs: to standard error, for people or for programs.
+//! The log of the server, written to standard error as text or JSON.
 
 use std::io;
 
@@ -11,18 +11,18 @@ use tracing_subscriber::{Layer as _, Registry, fmt};
 use super::traces;
 use crate::args::Log;
 
-/// From here on whatever is logged is written, and traces are sent if somebody collects them.
-pub(super) fn begin(form: Log, level: LevelFilter) -> anyhow::Result<traces::Sending> {
+/// Starts the log, and the export of traces if a collector is configured.
+pub(super) fn init(format: Log, level: LevelFilter) -> anyhow::Result<traces::TraceExport> {
     let lines = fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(AutoStream::choice(&io::stderr()) != ColorChoice::Never)
         .with_target(false);
-    let lines = match form {
+    let lines = match format {
         Log::Text => lines.with_filter(level).boxed(),
         Log::Json => lines.json().flatten_event(true).with_filter(level).boxed(),
     };
-    let sending = traces::Sending::begin()?;
-    // If someone logs already, they go on.
-    let _ = Registry::default().with(lines).with(sending.layer()).try_init();
-    Ok(sending)
+    let traces = traces::TraceExport::start()?;
+    // A subscriber that is already installed stays.
+    let _ = Registry::default().with(lines).with(traces.layer()).try_init();
+    Ok(traces)
 }

@@ -1,4 +1,4 @@
-//! What the config says, and what was typed goes before it.
+//! The settings of the server: the config file, overridden by command-line flags.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,26 +11,28 @@ use tollgate_server::{Config, Diagnostic, PolicyConfig};
 use crate::args::Serve;
 use crate::file;
 
-/// The limit of the policy `default` where nothing is said at all: something to be tried.
-const TO_BEGIN_WITH: &str = "gcra 10/s burst 20";
+/// Limit of the policy `default` if there is no config file and no `--limit`: something to try.
+const DEFAULT_LIMIT: &str = "gcra 10/s burst 20";
 
-/// The config of a server that is started like this, and the text it was read from.
+/// Reads the config for these arguments. Returns it with the text of the file.
 pub(super) fn read(args: &Serve) -> anyhow::Result<(Config, String)> {
     let text = args.config.as_deref().map(read_text).transpose()?.unwrap_or_default();
     Ok((parse(args, &text)?, text))
 }
 
-/// The text of a config file.
+/// Reads the text of a config file.
 pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     file::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// The same from its text.
+/// Parses the text of a config file and applies the command-line flags.
 pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     let mut config = match Config::parse(text) {
         Ok(config) if config.not_yet.is_empty() => config,
-        Ok(config) => bail!("{}", listed(args, "counts on what is not there yet", &config.not_yet)),
-        Err(mistakes) => bail!("{}", listed(args, "has mistakes", &mistakes)),
+        Ok(config) => {
+            bail!("{}", list(args, "uses keys that are not implemented yet", &config.not_yet))
+        }
+        Err(errors) => bail!("{}", list(args, "has errors", &errors)),
     };
     if !args.limits.is_empty() {
         config.policies.retain(|config| config.policy.name() != &Name::default());
@@ -38,7 +40,7 @@ pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
         config.policies.insert(0, policy.into());
     }
     if config.policies.is_empty() && args.config.is_none() {
-        config.policies.push(Policy::parse(Name::default(), [TO_BEGIN_WITH])?.into());
+        config.policies.push(Policy::parse(Name::default(), [DEFAULT_LIMIT])?.into());
     }
     config.server.http = args.http.unwrap_or(config.server.http);
     config.server.resp = args.resp.unwrap_or(config.server.resp);
@@ -46,31 +48,32 @@ pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     if let Some(url) = &args.store {
         config.store.url.clone_from(url);
     }
-    let is_long = |config: &PolicyConfig| {
+    let is_too_long = |config: &PolicyConfig| {
         config.policy.limits().len().max(config.candidate.len()) > MAX_LIMITS
     };
-    if let Some(long) = config.policies.iter().find(|one| config.store.is_remote() && is_long(one))
+    if let Some(too_long) =
+        config.policies.iter().find(|one| config.store.is_remote() && is_too_long(one))
     {
-        let name = long.policy.name();
+        let name = too_long.policy.name();
         bail!(
-            "policy {name} or its candidate has more than {MAX_LIMITS} limits, which is the most in Redis"
+            "policy {name} or its candidate has more than {MAX_LIMITS} limits, the maximum for Redis"
         );
     }
     Ok(config)
 }
 
-/// Whether some of these policies are of the file, and not of `--limit`.
-pub(super) fn has_own(args: &Serve, policies: &[PolicyConfig]) -> bool {
+/// Returns whether some of these policies come from the file, not from `--limit`.
+pub(super) fn has_file_policies(args: &Serve, policies: &[PolicyConfig]) -> bool {
     policies.len() > usize::from(!args.limits.is_empty())
 }
 
-/// Each with its place, as compilers write it.
-fn listed(args: &Serve, what: &str, mistakes: &[Diagnostic]) -> String {
+/// Lists diagnostics as compilers do: file, line, column, message.
+fn list(args: &Serve, what: &str, diagnostics: &[Diagnostic]) -> String {
     let name = args.config.as_deref().unwrap_or(Path::new("")).display();
     let mut text = format!("{name} {what}");
-    for mistake in mistakes {
+    for diagnostic in diagnostics {
         // Writing to a string cannot fail.
-        let _ = write!(text, "\n  {name}:{mistake}");
+        let _ = write!(text, "\n  {name}:{diagnostic}");
     }
     text
 }

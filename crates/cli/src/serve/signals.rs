@@ -1,15 +1,15 @@
-//! What other programs tell the server to do.
+//! Signals that stop the server or reload its config.
 
 use std::io;
 
-/// What is to be done.
+/// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signal {
     Stop,
     Reload,
 }
 
-/// Whoever can tell us so.
+/// Receives signals.
 #[cfg(unix)]
 pub(super) struct Signals {
     terminate: tokio::signal::unix::Signal,
@@ -47,7 +47,7 @@ impl Signals {
     }
 
     pub(super) async fn next(&mut self) -> Signal {
-        // If it cannot be heard, the server runs until it is killed.
+        // If Ctrl-C cannot be handled, the server runs until it is killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! Where the server keeps what it counts.
+//! The store of the server.
 
 use std::sync::Arc;
 
@@ -7,20 +7,23 @@ use tollgate::MemoryStore;
 use tollgate_redis::RedisStore;
 use tollgate_server::{ServerBuilder, StoreConfig};
 
-/// The server, with its store.
-pub(super) fn put(server: ServerBuilder, config: &StoreConfig) -> anyhow::Result<ServerBuilder> {
+/// Adds the store of the config to the server.
+pub(super) fn with_store(
+    server: ServerBuilder,
+    config: &StoreConfig,
+) -> anyhow::Result<ServerBuilder> {
     if config.is_remote() {
-        return Ok(server.store(far(config)?));
+        return Ok(server.store(redis(config)?));
     }
     let mut store = MemoryStore::builder().when_full(config.when_full);
-    if let Some(most) = config.max_keys {
-        store = store.max_keys(most.get());
+    if let Some(max_keys) = config.max_keys {
+        store = store.max_keys(max_keys.get());
     }
     Ok(server.memory(store.build()?))
 }
 
-/// A store somewhere else, if somebody is there.
-fn far(config: &StoreConfig) -> anyhow::Result<Arc<RedisStore>> {
+/// Creates a Redis store. Fails if it cannot be reached.
+fn redis(config: &StoreConfig) -> anyhow::Result<Arc<RedisStore>> {
     let mut store = RedisStore::builder(&config.url);
     if let Some(prefix) = &config.prefix {
         store = store.prefix(prefix);
@@ -30,6 +33,6 @@ fn far(config: &StoreConfig) -> anyhow::Result<Arc<RedisStore>> {
     }
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(store.clone().connect())?;
-    // That connection ends with its runtime: those that serve make their own.
+    // That connection ends with its runtime; the workers open their own.
     Ok(Arc::new(store.build()?))
 }

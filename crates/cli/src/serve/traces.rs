@@ -1,10 +1,10 @@
-//! Traces for a collector of OpenTelemetry, where `OTEL_EXPORTER_OTLP_ENDPOINT` says one is.
+//! Export of traces to the OpenTelemetry collector at `OTEL_EXPORTER_OTLP_ENDPOINT`.
 
 #[cfg(feature = "otel")]
-pub(super) use with::Sending;
+pub(super) use with::TraceExport;
 
 #[cfg(not(feature = "otel"))]
-pub(super) use without::Sending;
+pub(super) use without::TraceExport;
 
 #[cfg(feature = "otel")]
 mod with {
@@ -18,23 +18,24 @@ mod with {
     use tracing_subscriber::filter::LevelFilter;
     use tracing_subscriber::registry::LookupSpan;
 
-    /// The variables that say where a collector is, as everybody's programs read them.
+    /// The standard environment variables for the address of the collector.
     const VARIABLES: [&str; 2] =
         ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-    /// Spans are sent while this is kept, and the last of them when it is dropped.
-    pub(crate) struct Sending(Option<SdkTracerProvider>);
+    /// Exports spans until it is dropped, which sends the last of them.
+    pub(crate) struct TraceExport(Option<SdkTracerProvider>);
 
-    impl Sending {
-        pub(crate) fn begin() -> anyhow::Result<Sending> {
+    impl TraceExport {
+        pub(crate) fn start() -> anyhow::Result<TraceExport> {
             if VARIABLES.iter().all(|name| std::env::var_os(name).is_none()) {
-                return Ok(Sending(None));
+                return Ok(TraceExport(None));
             }
             let exporter = SpanExporter::builder().with_http().build();
-            let exporter = exporter.context("cannot send traces where the environment says")?;
+            let exporter =
+                exporter.context("cannot export traces to OTEL_EXPORTER_OTLP_ENDPOINT")?;
             let name = Resource::builder().with_service_name("tollgate").build();
             let provider = SdkTracerProvider::builder().with_resource(name);
-            Ok(Sending(Some(provider.with_batch_exporter(exporter).build())))
+            Ok(TraceExport(Some(provider.with_batch_exporter(exporter).build())))
         }
 
         pub(crate) fn layer<S>(&self) -> Option<impl Layer<S> + use<S>>
@@ -47,9 +48,9 @@ mod with {
         }
     }
 
-    impl Drop for Sending {
+    impl Drop for TraceExport {
         fn drop(&mut self) {
-            // A collector that is gone must not keep the server from ending.
+            // The server must stop even if the collector is gone.
             let _ = self.0.take().map(|provider| provider.shutdown());
         }
     }
@@ -59,13 +60,13 @@ mod with {
 mod without {
     use tracing_subscriber::layer::Identity;
 
-    /// Built without traces.
-    pub(crate) struct Sending;
+    /// Does nothing: built without the feature `otel`.
+    pub(crate) struct TraceExport;
 
-    impl Sending {
-        #[expect(clippy::unnecessary_wraps, reason = "with traces it can fail")]
-        pub(crate) fn begin() -> anyhow::Result<Sending> {
-            Ok(Sending)
+    impl TraceExport {
+        #[expect(clippy::unnecessary_wraps, reason = "fails with the feature `otel`")]
+        pub(crate) fn start() -> anyhow::Result<TraceExport> {
+            Ok(TraceExport)
         }
 
         pub(crate) fn layer(&self) -> Identity {

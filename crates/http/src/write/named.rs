@@ -1,4 +1,4 @@
-//! Limits by their names: the IETF draft as it stands, and draft 8 as express-rate-limit writes it.
+//! Named limits: the current IETF draft, and draft 8 as express-rate-limit writes it.
 
 use sha2::{Digest, Sha256};
 use tollgate_core::Key;
@@ -8,42 +8,42 @@ use crate::headers::RateLimitHeaders;
 use crate::quota::Quota;
 use crate::structured::List;
 
-/// How much of a key's hash tells its partition, in hexadecimal digits.
+/// Number of hexadecimal digits of the key's hash in `pk`.
 const PARTITION_DIGITS: usize = 12;
 
 pub(crate) fn ietf(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
-    fields.built("ratelimit", |out| bound(headers, List::tight(out)));
+    fields.built("ratelimit", |out| binding(headers, List::tight(out)));
     fields.built("ratelimit-policy", |out| policy(headers, List::tight(out), None));
 }
 
 pub(crate) fn draft_8(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
-    fields.built("ratelimit", |out| bound(headers, List::spaced(out)));
+    fields.built("ratelimit", |out| binding(headers, List::spaced(out)));
     let partition = headers.partition().map(partition);
     fields
         .built("ratelimit-policy", |out| policy(headers, List::spaced(out), partition.as_deref()));
 }
 
-/// The limit that binds: what is left of it, and until when.
-fn bound(headers: &RateLimitHeaders<'_>, mut list: List<'_>) {
-    let Some(bound) = headers.bound() else { return };
-    list.name(bound.name);
-    list.with_number("r", bound.remaining);
-    // Places are free when their holders say so; and zero seconds would bound nothing.
-    let never = headers.is_denied() && headers.retry().is_none();
-    let seconds = Some(headers.reset_seconds()).filter(|_| !bound.is_held && !never);
+/// Writes what remains of the binding limit, and until when.
+fn binding(headers: &RateLimitHeaders<'_>, mut list: List<'_>) {
+    let Some(binding) = headers.binding() else { return };
+    list.name(binding.name);
+    list.with_number("r", binding.remaining);
+    // Leases become free when their holders release them; and `t=0` would mean no bound.
+    let never = headers.is_denied() && headers.retry_after().is_none();
+    let seconds = Some(headers.reset_seconds()).filter(|_| !binding.is_concurrency && !never);
     if let Some(seconds) = seconds.filter(|seconds| *seconds > 0) {
         list.with_number("t", seconds);
     }
 }
 
-/// All limits that bound anything.
+/// Writes the quotas of all limits, except unlimited ones.
 fn policy(headers: &RateLimitHeaders<'_>, mut list: List<'_>, partition: Option<&str>) {
     for (name, limit) in headers.limits() {
         let Some(quota) = Quota::of(limit, headers.now()) else { continue };
         list.name(name);
         list.with_number("q", quota.amount);
-        if quota.is_held {
-            list.with_word("qu", "concurrent-requests");
+        if quota.is_concurrency {
+            list.with_string("qu", "concurrent-requests");
         }
         if let Some(seconds) = quota.window {
             list.with_number("w", seconds);
@@ -57,8 +57,7 @@ fn policy(headers: &RateLimitHeaders<'_>, mut list: List<'_>, partition: Option<
     }
 }
 
-/// The first digits of the key's hash. It is their text, not the bytes they stand for, that the
-/// dialect sends.
+/// Returns the first digits of the key's hash. The dialect sends the digits as text, not the bytes.
 fn partition(key: Key<'_>) -> String {
     let digits = Sha256::digest(key.as_bytes())
         .into_iter()

@@ -1,4 +1,4 @@
-//! `x-ratelimit-*`: the same names everywhere, and two meanings of reset.
+//! `x-ratelimit-*`: the same names with two meanings of reset.
 
 use crate::fields::Fields;
 use crate::headers::RateLimitHeaders;
@@ -15,10 +15,10 @@ pub(crate) fn delta(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>) {
 }
 
 fn all(headers: &RateLimitHeaders<'_>, fields: &mut Fields<'_>, reset: u64) {
-    let Some(bound) = headers.bound() else { return };
-    fields.number("x-ratelimit-limit", bound.limit);
-    fields.number("x-ratelimit-remaining", bound.remaining);
-    fields.number("x-ratelimit-used", bound.used());
+    let Some(binding) = headers.binding() else { return };
+    fields.number("x-ratelimit-limit", binding.limit);
+    fields.number("x-ratelimit-remaining", binding.remaining);
+    fields.number("x-ratelimit-used", binding.used());
     fields.text("x-ratelimit-resource", headers.policy_name());
     fields.number("x-ratelimit-reset", reset);
 }

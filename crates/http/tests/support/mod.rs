@@ -1,4 +1,4 @@
-//! One policy on a plain store, and what a client of it is told.
+//! One policy on a plain store, and the headers of its decisions.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -19,23 +19,32 @@ impl Scene {
         Scene { store: PlainStore::default(), policy, now }
     }
 
-    /// What the store says; `None` if it refuses to do such a thing.
-    pub(crate) fn ask(&self, act: Act, cost: u64, id: Option<&str>, at: Time) -> Option<Decision> {
+    /// Applies an operation; `None` if the store returns an error.
+    pub(crate) fn apply(
+        &self,
+        act: Act,
+        cost: u64,
+        id: Option<&str>,
+        at: Time,
+    ) -> Option<Decision> {
         let items = self.policy.items(|_| Key::new(KEY).ok()).unwrap();
         let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
         let op = Op { policy: self.policy.name(), items: &items, act, cost, id };
         self.store.apply_one(&op, at).ok()
     }
 
-    pub(crate) fn told<'a>(&'a self, decision: &'a Decision) -> RateLimitHeaders<'a> {
+    pub(crate) fn headers<'a>(&'a self, decision: &'a Decision) -> RateLimitHeaders<'a> {
         RateLimitHeaders::new(&self.policy, decision, self.now)
     }
 }
 
-/// The fields, each as a name and a value.
-pub(crate) fn fields(told: &RateLimitHeaders<'_>, dialect: Dialect) -> Vec<(&'static str, String)> {
+/// Returns the fields as names and values.
+pub(crate) fn fields(
+    headers: &RateLimitHeaders<'_>,
+    dialect: Dialect,
+) -> Vec<(&'static str, String)> {
     let mut fields = Vec::new();
-    told.fields(dialect, |name, value| fields.push((name, value.to_owned())));
+    headers.fields(dialect, |name, value| fields.push((name, value.to_owned())));
     fields
 }
 
@@ -46,21 +55,26 @@ pub(crate) fn scene(lines: &[&str]) -> Scene {
     Scene::new(lines, Time::from_micros(NOW).unwrap())
 }
 
-/// The last of several checks at the same instant.
+/// Makes several checks at the same instant and returns the last decision.
 pub(crate) fn checks(scene: &Scene, costs: &[u64]) -> Decision {
-    let decisions = costs.iter().map(|cost| scene.ask(Act::Check, *cost, None, scene.now).unwrap());
+    let decisions =
+        costs.iter().map(|cost| scene.apply(Act::Check, *cost, None, scene.now).unwrap());
     decisions.last().unwrap()
 }
 
-pub(crate) fn lines(told: &RateLimitHeaders<'_>, dialect: Dialect) -> Vec<String> {
-    fields(told, dialect).iter().map(|(name, value)| format!("{name}: {value}")).collect()
+pub(crate) fn lines(headers: &RateLimitHeaders<'_>, dialect: Dialect) -> Vec<String> {
+    fields(headers, dialect).iter().map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
-/// What is told after checks of these costs.
-pub(crate) fn assert_told(limits: &[&str], costs: &[u64], said: &[(Dialect, &[&str])]) {
+/// Asserts the header lines after checks of these costs.
+pub(crate) fn assert_headers(limits: &[&str], costs: &[u64], expected: &[(Dialect, &[&str])]) {
     let scene = scene(limits);
     let decision = checks(&scene, costs);
-    for (dialect, expected) in said {
-        assert_eq!(lines(&scene.told(&decision), *dialect), *expected, "{limits:?} in {dialect}");
+    for (dialect, lines_expected) in expected {
+        assert_eq!(
+            lines(&scene.headers(&decision), *dialect),
+            *lines_expected,
+            "{limits:?} in {dialect}"
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! Random limits: mostly small and typical numbers, so that ties and denials happen, sometimes
-//! awkward fractions, sometimes the greatest numbers that a limit may have.
+//! awkward fractions, sometimes the greatest numbers of a limit.
 
 use super::period::{
     DAY, HOUR, LONGEST_WINDOW, MICROSECOND, MILLISECOND, MINUTE, Period, SECOND, WEEK, period,
@@ -11,10 +11,10 @@ use crate::{Limit, Rule, Window};
 const GREATEST_NUMBER: u64 = (1 << 32) - 1;
 const LONGEST_DRAIN: u64 = 1 << 51;
 
-/// Instants of a comparison lie before this.
+/// All instants of a comparison are before this.
 pub(crate) const END_OF_TIME: u64 = 1 << 52;
 
-/// A random limit of that algorithm: its line, and what the model makes of it.
+/// Returns a random limit of this algorithm, as a line and as a limit of the model.
 pub fn limit(rng: &mut Rng, algorithm: Algorithm) -> (String, Limit) {
     let (mut line, rule) = match algorithm {
         Algorithm::Gcra => flow(rng, "gcra"),
@@ -29,7 +29,7 @@ pub fn limit(rng: &mut Rng, algorithm: Algorithm) -> (String, Limit) {
         Algorithm::Ar1 => ar1(rng),
         Algorithm::Concurrency => concurrency(rng),
     };
-    // The log would let an attacker grow it.
+    // Not accepted for the log: an attacker could grow it.
     let count_denied = algorithm != Algorithm::SlidingLog && rng.percent(17);
     if count_denied {
         line.push_str(" count-denied");
@@ -37,14 +37,14 @@ pub fn limit(rng: &mut Rng, algorithm: Algorithm) -> (String, Limit) {
     (line, Limit { rule, count_denied })
 }
 
-/// The limit that has no bound.
+/// Returns the limit without a bound.
 pub(crate) fn unlimited() -> (String, Limit) {
     let rule = Rule::Unlimited;
     let count_denied = false;
     ("unlimited".to_owned(), Limit { rule, count_denied })
 }
 
-/// A limit in the terms of older configurations, made a drip by their own rounding.
+/// Returns a `legacy` limit, converted to a drip by its own rounding.
 pub(crate) fn legacy(rng: &mut Rng) -> (String, Limit) {
     let max = rng.pick(&[1, 2, 3, 7, 10, 60, 300, 4096]);
     let duration_ms = rng.pick(&[10, 1_000, 2_000, 5_000, 60_000, 3_600_000]);
@@ -63,7 +63,7 @@ pub(crate) fn legacy(rng: &mut Rng) -> (String, Limit) {
     (line, Limit { rule, count_denied })
 }
 
-/// The nearest whole number to `of / by`, halves up.
+/// Returns `of / by`, rounded to the nearest whole number, halves up.
 fn round(of: u64, by: u64) -> u64 {
     (2 * of + by) / (2 * by)
 }
@@ -127,7 +127,7 @@ fn fixed(rng: &mut Rng) -> (String, Rule) {
     (line, Rule::FixedWindow { n, window })
 }
 
-/// Window starts from the first on, past the end of time.
+/// Returns window starts from `first` on, past the end of the comparison.
 fn boundaries(first: u64, length: u64) -> Window {
     let starts = (first..END_OF_TIME + 2 * length).step_by(length as usize);
     Window::Boundaries(starts.collect())
@@ -161,7 +161,7 @@ fn counters(rng: &mut Rng) -> (String, Rule) {
     (line, rule)
 }
 
-/// Often a whole part of the window, often not.
+/// Returns a resolution that often divides the window, and often does not.
 fn resolution_within(rng: &mut Rng, window: u64) -> u64 {
     let parts = rng.pick(&[1, 2, 3, 4, 5, 6, 7, 10, 12, 13, 60]);
     let near = (window / parts).max(1);

@@ -22,7 +22,7 @@ const UNITS: [(&str, u64); 7] = [
 
 pub(crate) const LONGEST_WINDOW: u64 = 1 << 50;
 
-/// A length of time and how it is written.
+/// A length of time and its text.
 pub(crate) struct Period {
     pub text: String,
     pub ticks: u64,
@@ -50,14 +50,14 @@ pub(crate) fn period(rng: &mut Rng) -> Period {
     }
 }
 
-/// A unit without a number; for a fixed window, `day` and `week` are then the calendar's.
+/// Returns a unit without a number; for a fixed window, `day` and `week` are then calendar windows.
 fn bare(rng: &mut Rng) -> Period {
     let (unit, ticks) = rng.pick(&UNITS);
     let text = unit.to_owned();
     Period { text, ticks }
 }
 
-/// A length in the greatest unit that measures it.
+/// Returns a length in the greatest unit that divides it.
 pub(crate) fn written(ticks: u64) -> Period {
     let measures = |(_, length): &&(&str, u64)| ticks.is_multiple_of(*length);
     let (unit, length) = UNITS.iter().find(measures).unwrap_or(&UNITS[6]);

@@ -1,4 +1,4 @@
-//! A random policy: a single limit as a rule, sometimes two or three together.
+//! A random policy: usually a single limit, sometimes two or three.
 
 use super::limits::{legacy, limit, unlimited};
 use super::{Algorithm, Rng};
@@ -10,7 +10,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// A policy that has a limit of `algorithm` at least.
+    /// Returns a policy with at least one limit of `algorithm`.
     pub fn random(rng: &mut Rng, algorithm: Algorithm) -> Policy {
         let size = if rng.percent(20) { rng.between(2, 3) } else { 1 };
         let place = rng.between(0, size - 1);

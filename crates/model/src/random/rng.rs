@@ -1,20 +1,20 @@
-//! A small deterministic source of random numbers (splitmix64).
+//! A small deterministic random number generator (splitmix64).
 
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A source of random numbers that gives the same for the same seed.
+/// A random number generator. The same seed gives the same numbers.
 #[derive(Debug, Clone)]
 pub struct Rng {
     state: u64,
 }
 
 impl Rng {
-    /// A source for this seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Rng {
         Rng { state: seed }
     }
 
-    /// The `n`th of the sources that belong to this one.
+    /// Returns the `n`th generator derived from this one.
     pub(crate) fn nth(&self, n: u64) -> Rng {
         let mut mixed = Rng::new(self.state ^ n.wrapping_mul(STRIDE));
         Rng::new(mixed.bits())
@@ -28,18 +28,18 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A whole number from `low` to `high`, both possible.
+    /// Returns a whole number from `low` to `high`, both included.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.bits() % (high - low + 1)
     }
 
-    /// A whole number from 1 to `high` whose size, not value, is evenly spread.
+    /// Returns a whole number from 1 to `high` whose bit length, not value, is evenly distributed.
     pub(crate) fn of_any_size(&mut self, high: u64) -> u64 {
         let bits = self.between(1, u64::from(u64::BITS - high.leading_zeros()));
         self.between(1, high.min((1 << bits) - 1))
     }
 
-    /// True so many times in a hundred.
+    /// Returns true `times` times in a hundred.
     pub(crate) fn percent(&mut self, times: u64) -> bool {
         self.bits() % 100 < times
     }
@@ -48,7 +48,7 @@ impl Rng {
         from[self.between(0, from.len() as u64 - 1) as usize]
     }
 
-    /// A place in `weights`, each as often as its weight says.
+    /// Returns an index into `weights`, each with a probability by its weight.
     pub(crate) fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut left = self.between(1, weights.iter().sum());
         for (place, &weight) in weights.iter().enumerate() {

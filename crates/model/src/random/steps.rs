@@ -1,5 +1,5 @@
-//! A random walk through the life of one key: when the next operation comes, which, and at what
-//! cost. It aims at the instants and costs where an answer changes.
+//! A random sequence of operations on one key: their times, kinds and costs. It aims at the instants
+//! and costs where a decision changes.
 
 use super::Rng;
 use super::limits::END_OF_TIME;
@@ -10,17 +10,17 @@ use crate::{Answer, Operation, Rule, Step, TooMuch, Window};
 
 const GREATEST_COST: u64 = (1 << 32) - 1;
 
-/// How often each operation comes, in the order of [`OPERATIONS`].
+/// Weight of each operation, in the order of [`OPERATIONS`].
 const WEIGHTS: [u64; 9] = [60, 7, 6, 6, 1, 7, 3, 3, 4];
 
 pub(crate) struct Walk {
     t: u64,
-    /// The least capacity of the policy's limits.
+    /// Least capacity of the policy's limits.
     capacity: u64,
-    /// Lengths of time that mean something to the policy's limits.
+    /// Periods, windows and resolutions of the policy's limits.
     spans: Vec<u64>,
     last: Option<Answer>,
-    /// The id of the last reservation, while it is not sought to be settled.
+    /// Id of the last reservation, until a step tries to settle it.
     reserved: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl Walk {
         }
     }
 
-    /// When the last step was.
+    /// Returns the time of the last step.
     pub fn now(&self) -> u64 {
         self.t
     }
@@ -54,7 +54,8 @@ impl Walk {
         self.step(rng, op, id)
     }
 
-    /// By chance alone, few reservations would be settled while they still count.
+    /// Returns a settle step. With independent random steps, few reservations would be settled while
+    /// they still count.
     fn settle_soon(&mut self, rng: &mut Rng, id: String) -> Step {
         if rng.percent(30) {
             self.move_on(rng);
@@ -66,7 +67,7 @@ impl Walk {
         Step { t: self.t, op, cost: self.cost(rng, op), id }
     }
 
-    /// Takes note of the model's answer, to aim by it.
+    /// Records the model's answer, to choose the next steps by it.
     pub fn learn(&mut self, answer: &Result<Answer, TooMuch>) {
         if let Ok(answer) = answer {
             self.last = Some(answer.clone());
@@ -133,7 +134,7 @@ impl Walk {
         }
     }
 
-    /// 1, or where hundreds fit, at times enough to be noticed.
+    /// Returns 1, or if hundreds fit, sometimes a larger share of them.
     fn usual(&self, rng: &mut Rng) -> u64 {
         if self.capacity > 30 && rng.percent(50) {
             return self.capacity / rng.between(2, 12);
@@ -161,7 +162,7 @@ impl Walk {
     }
 }
 
-/// The epoch, soon after it, today, or any time.
+/// Returns the epoch, a time soon after it, a recent time, or any time.
 fn start(rng: &mut Rng) -> u64 {
     match rng.weighted(&[15, 25, 40, 20]) {
         0 => 0,
@@ -199,8 +200,8 @@ fn length(window: &Window) -> u64 {
     }
 }
 
-/// From a small pool, some more often than others, so that repetitions and settlements meet what
-/// they are about.
+/// Returns an id from a small pool, some more often than others, so that retries and settlements find
+/// an earlier operation.
 fn id(rng: &mut Rng, op: Operation) -> Option<String> {
     let named = match op {
         Operation::Reserve | Operation::Settle | Operation::Release | Operation::Renew => true,

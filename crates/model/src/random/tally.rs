@@ -1,24 +1,24 @@
-//! What a comparison has seen, and whether that was enough to mean something.
+//! Statistics of a comparison, and whether it covered enough to be meaningful.
 
-use crate::key::asks;
+use crate::key::can_be_denied;
 use crate::{Answer, Operation, Step, TooMuch};
 
-/// Counts of the steps of a comparison.
+/// Numbers of steps of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// All steps.
+    /// Number of steps.
     pub steps: u64,
-    /// Checks, peeks and reserves.
+    /// Number of checks, peeks and reserves.
     pub asked: u64,
-    /// Those of `asked` that were denied.
+    /// Number of those that were denied.
     pub denied: u64,
-    /// Steps earlier than the one before them in the same key.
+    /// Number of steps whose time is before that of the previous step of the same key.
     pub backward: u64,
-    /// Those of `asked` whose cost can never fit.
+    /// Number of checks, peeks and reserves whose cost can never fit.
     pub never_fits: u64,
-    /// Steps answered with [`TooMuch`].
+    /// Number of steps that failed with [`TooMuch`].
     pub too_much: u64,
-    /// Steps of each operation, in the order of [`Operation`].
+    /// Number of steps of each operation, in the order of [`Operation`].
     pub by_op: [u64; 9],
 }
 
@@ -28,7 +28,7 @@ impl Tally {
         self.backward += u64::from(step.t < before);
         self.by_op[step.op as usize] += 1;
         match answer {
-            Ok(answer) if asks(step.op) => self.count_asked(answer),
+            Ok(answer) if can_be_denied(step.op) => self.count_asked(answer),
             Ok(_) => {}
             Err(TooMuch) => self.too_much += 1,
         }
@@ -40,12 +40,12 @@ impl Tally {
         self.never_fits += u64::from(answer.retry_after.is_none());
     }
 
-    /// Makes sure that the comparison was not an idle one.
+    /// Asserts that the comparison covered denials, backward steps and every operation.
     ///
     /// # Panics
     ///
-    /// If too few steps were denied, went back in time or asked for what never fits, or if an
-    /// operation was never seen.
+    /// Panics if too few steps were denied, went back in time or had a cost that never fits, or if an
+    /// operation never occurred.
     pub fn assert_covers(&self) {
         assert!(self.denied * 5 >= self.asked, "too few denied: {self:?}");
         let hundredth = self.steps / 100;

@@ -1,12 +1,12 @@
-//! Limit lines made limits, for the tests: enough of the syntax for what they write, and written
-//! apart from the generator of random lines, so that each checks the other.
+//! Parses limit lines for the tests: as much of the syntax as they use, and independent of the
+//! generator of random lines, so that each checks the other.
 
 use tollgate_model::{Limit, Rule, Window};
 
 const DAY: u64 = 86_400_000_000;
 const LATEST: u64 = 1 << 53;
 
-/// The limit that a line describes.
+/// Parses a limit line.
 pub fn limit(line: &str) -> Limit {
     let words: Vec<&str> = line.split_whitespace().collect();
     Limit { rule: rule(&words), count_denied: words.contains(&"count-denied") }
@@ -62,7 +62,7 @@ fn slots(n: u64, window: u64, resolution: u64, strict: bool) -> Rule {
     Rule::Slots { n, window, resolution, strict }
 }
 
-/// The calendar of UTC, day by day: the first day is a Thursday.
+/// Returns the boundaries of UTC days or weeks: the first day is a Thursday.
 fn fixed(words: &[&str]) -> Window {
     let all = 0..LATEST / DAY;
     let days: Vec<u64> = match words[1].split('/').nth(1) {
@@ -106,7 +106,7 @@ fn rate(words: &[&str]) -> (u64, u64) {
     (n.parse().unwrap(), ticks(period))
 }
 
-/// The length that a period names.
+/// Returns the length of a period in ticks.
 pub fn ticks(period: &str) -> u64 {
     let unit = period.trim_start_matches(|c: char| c.is_ascii_digit());
     let count = period.trim_end_matches(|c: char| !c.is_ascii_digit());

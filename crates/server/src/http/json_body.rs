@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tollgate_core::{Act, Decimal, MAX_COST, ParseDecimalError};
+use tollgate_http::json::parse_whole;
 
 use super::check_request::{Bytes, CheckRequest};
 use super::rejection::Rejection;
@@ -160,7 +161,7 @@ fn check(act: Act, body: Body<'_>) -> Result<CheckRequest<'_>, Rejection> {
 }
 
 fn whole_cost(raw: &RawValue) -> Result<u64, Rejection> {
-    let fits = tollgate_sim::whole(raw.get()).filter(|cost| *cost <= MAX_COST);
+    let fits = parse_whole(raw.get()).filter(|cost| *cost <= MAX_COST);
     fits.ok_or_else(|| wrong("cost", raw, &format!("expected a whole number from 0 to {MAX_COST}")))
 }
 

@@ -2,6 +2,7 @@
 
 use tollgate::Enforce;
 use tollgate_core::Decision;
+use tollgate_http::json::push_decision;
 use tollgate_http::{Problem, RateLimitHeaders};
 
 use super::call::{Format, Operations};
@@ -108,7 +109,7 @@ fn add_headers(
 
 fn push_result(json: &mut String, operation: &Operation<'_>, decision: &Decision) {
     json.push('{');
-    tollgate_sim::push_decision(json, decision);
+    push_decision(json, decision);
     if let Some(policy) = operation.policy() {
         json.push_str(",\"policy\":\"");
         // A name has no character that must be escaped.

@@ -1,26 +1,26 @@
-//! The plain shape that nearly all steps have, read in one pass.
+//! A fast parser for the plain form that nearly all steps have, in one pass.
 //!
-//! A flat object, texts without escapes, numbers without exponents, nothing said twice. Whatever
-//! else a line holds, right or wrong, is left to the full reader, which also knows what to say
-//! about it. So this may give up at any time, but must never read a line otherwise than that does.
+//! Plain means: a flat object, strings without escapes, numbers without exponents, no duplicate
+//! fields. Every other line, valid or not, is left to the full parser, which also has the error
+//! messages. So this parser may give up at any time, but must never read a line differently.
 
 use std::borrow::Cow;
 
 use tollgate_core::{Act, Id, Key, MAX_COST, Time};
+use tollgate_http::json::{parse_scaled, parse_whole};
 
-use super::{NAMELESS, Step};
-use crate::millis::exact;
+use crate::step::{DEFAULT_KEY, Step};
 
-/// The step, if the line is of the plain shape and all is right with it.
-pub(super) fn step(line: &str) -> Option<Step<'_>> {
+/// Returns the step if the line is plain and valid.
+pub(super) fn parse(line: &str) -> Option<Step<'_>> {
     let fields = Fields::read(&mut Cursor { line, at: 0 })?;
     let act = fields.op.map_or(Some(Act::Check), Act::from_name)?;
-    let cost = fields.cost.map_or(Some(1), |cost| exact(cost, 0))?;
-    let (key, id) = (fields.key.unwrap_or(NAMELESS), fields.id);
-    let fits = Key::new(key.as_bytes()).is_ok() && cost <= MAX_COST;
-    let named = id.map_or(!act.needs_id(), |id| Id::new(id.as_bytes()).is_ok());
-    (fits && named).then_some(())?;
-    let at = exact(fields.t_ms?, 3).and_then(Time::from_micros)?;
+    let cost = fields.cost.map_or(Some(1), parse_whole)?;
+    let (key, id) = (fields.key.unwrap_or(DEFAULT_KEY), fields.id);
+    let is_valid = Key::new(key.as_bytes()).is_ok() && cost <= MAX_COST;
+    let has_id = id.map_or(!act.needs_id(), |id| Id::new(id.as_bytes()).is_ok());
+    (is_valid && has_id).then_some(())?;
+    let at = parse_scaled(fields.t_ms?, 3).and_then(Time::from_micros)?;
     Some(Step {
         at,
         act,
@@ -78,20 +78,20 @@ impl<'t> Cursor<'t> {
         self.line.as_bytes().get(self.at).copied()
     }
 
-    /// Goes on while the bytes are of a kind; answers what was passed.
-    fn pass(&mut self, kind: impl Fn(u8) -> bool) -> &'t str {
+    /// Consumes bytes while `accept` is true, and returns them.
+    fn take_while(&mut self, accept: impl Fn(u8) -> bool) -> &'t str {
         let rest = self.line.get(self.at..).unwrap_or_default();
-        let passed = rest.bytes().position(|byte| !kind(byte)).unwrap_or(rest.len());
-        self.at += passed;
-        rest.get(..passed).unwrap_or_default()
+        let length = rest.bytes().position(|byte| !accept(byte)).unwrap_or(rest.len());
+        self.at += length;
+        rest.get(..length).unwrap_or_default()
     }
 
     fn skip_space(&mut self) {
-        // Most lines have none, or one.
+        // Most lines have no space here, or one.
         if self.peek().is_none_or(|byte| byte > b' ') {
             return;
         }
-        self.pass(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+        self.take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     }
 
     fn eat(&mut self, byte: u8) -> Option<()> {
@@ -101,21 +101,21 @@ impl<'t> Cursor<'t> {
 
     fn text(&mut self) -> Option<&'t str> {
         self.eat(b'"')?;
-        let text = self.pass(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
+        let text = self.take_while(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
         (self.peek()? == b'"').then(|| self.at += 1)?;
         Some(text)
     }
 
-    /// Digits, and digits after a point; no number of JSON begins with a zero but those below one.
+    /// Digits, and optionally a point and more digits. JSON allows a leading zero only before a point.
     fn number(&mut self) -> Option<&'t str> {
         self.skip_space();
         let start = self.at;
-        let whole = self.pass(|byte| byte.is_ascii_digit());
-        let leading = whole.len() > 1 && whole.starts_with('0');
-        (!whole.is_empty() && !leading).then_some(())?;
+        let whole = self.take_while(|byte| byte.is_ascii_digit());
+        let has_leading_zero = whole.len() > 1 && whole.starts_with('0');
+        (!whole.is_empty() && !has_leading_zero).then_some(())?;
         if self.peek() == Some(b'.') {
             self.at += 1;
-            (!self.pass(|byte| byte.is_ascii_digit()).is_empty()).then_some(())?;
+            (!self.take_while(|byte| byte.is_ascii_digit()).is_empty()).then_some(())?;
         }
         self.line.get(start..self.at)
     }
