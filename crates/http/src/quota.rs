@@ -1,6 +1,7 @@
 //! What a limit grants, in the words of header fields: so much in so many seconds.
 
-use tollgate_core::{Limit, RuleParams, Span, Time};
+use tollgate_core::remote::RuleParams;
+use tollgate_core::{Limit, Span, Time};
 
 const SECOND: Span = Span::from_micros(1_000_000);
 

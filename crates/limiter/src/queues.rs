@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Item, Op, Scope};
+use tollgate_core::storage::Scope;
+use tollgate_core::{Act, Item, Op};
 
 /// Everyone who waits at a store. A queue is there only while someone stands in it.
 #[derive(Default)]

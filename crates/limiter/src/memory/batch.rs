@@ -3,9 +3,8 @@
 //! All shards that are needed are locked first; then one operation is decided after the other.
 
 use smallvec::SmallVec;
-use tollgate_core::{
-    Act, Decision, Item, Key, Name, Op, Outcome, Span, State, StoreError, Subject, Time, decide,
-};
+use tollgate_core::storage::{Outcome, State, decide};
+use tollgate_core::{Act, Decision, Item, Key, Name, Op, Span, StoreError, Subject, Time};
 
 use super::MemoryStore;
 use super::check::{Asked, Record, plain_check};

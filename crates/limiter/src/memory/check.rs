@@ -39,7 +39,7 @@ impl Asked<'_> {
     fn is_under(&self, number: u32, layout: &Layout) -> bool {
         match self.number {
             Some(own) => own.get() == number,
-            None => layout.terms.get(number).is_some_and(|terms| terms.are_of(self.limit)),
+            None => layout.terms.get(number).is_some_and(|terms| terms.matches(self.limit)),
         }
     }
 }

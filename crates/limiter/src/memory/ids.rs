@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::{Decision, IdempotencyCache, Op, Outcome, Scope, Time};
+use tollgate_core::storage::{IdempotencyCache, Outcome, Scope};
+use tollgate_core::{Decision, Op, Time};
 
 use super::hash::{Hash, place_in};
 
@@ -89,7 +90,7 @@ impl Ids {
 
 impl Known<'_> {
     pub(super) fn given(&self, scope: &Scope, op: &Op<'_>, now: Time) -> Option<Decision> {
-        self.part.remembered.given(scope, op, now)
+        self.part.remembered.get(scope, op, now)
     }
 
     /// Whether another answer can be remembered.
@@ -100,7 +101,7 @@ impl Known<'_> {
     /// Remembers or forgets. What ended before the horizon may be dropped on the way.
     pub(super) fn note(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome, horizon: Time) {
         self.ids.change(&mut self.part, |part| {
-            part.remembered.note(scope, op, outcome);
+            part.remembered.record(scope, op, outcome);
             if part.remembered.len() >= part.sweep_at.max(FEW) {
                 part.remembered.sweep(horizon);
                 part.sweep_at = part.remembered.len().saturating_mul(2);

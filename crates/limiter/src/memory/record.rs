@@ -1,6 +1,7 @@
 //! A state as the record of a table: in as few words as it takes, with the number of its terms above.
 
-use tollgate_core::{Decision, Packed, Span, State, Time};
+use tollgate_core::storage::{Packed, State};
+use tollgate_core::{Decision, Span, Time};
 
 use super::check::Asked;
 use super::terms::TermsList;
