@@ -157,7 +157,7 @@ fn long_keys_ids_and_lines_are_refused() {
 fn a_subject_that_is_not_named_is_an_error() {
     let ran = run(&["simulate", "--limit", "gcra 1/s per ip"], "{\"t_ms\":0,\"key\":\"a\"}");
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("a limit counts per ip, but no ip is given"), "{}", ran.err);
+    assert!(ran.err.contains("missing key \"ip\": a limit counts per ip"), "{}", ran.err);
 }
 
 /// What was typed, and what the message must say. All end with 2 and print nothing.

@@ -52,12 +52,12 @@ fn a_cost_that_cannot_fit_is_never() {
         assert_eq!((decision.allowed, decision.retry_after), (false, None), "{line}");
         assert_eq!(limiter.store().stats().keys, 0, "{line}: a denial is free");
         let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
-        says(&error, "a cost above 4294967295");
+        says(&error, "cost exceeds 4294967295");
         let error = limiter.key("a").cost(u64::MAX).charge().unwrap_err();
-        says(&error, "a cost above 4294967295");
+        says(&error, "cost exceeds 4294967295");
         assert!(limiter.check("a").unwrap().allowed);
         let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
-        says(&error, "a cost above 4294967295");
+        says(&error, "cost exceeds 4294967295");
     }
 }
 
@@ -85,7 +85,7 @@ fn operations_that_need_an_id_say_so() {
     let limiter = limiter(&["concurrency 2 ttl 1s"]);
     let request = limiter.key("a");
     for answer in [request.reserve(), request.settle(), request.release(), request.renew()] {
-        says(&answer.unwrap_err(), "an operation that needs an id has none");
+        says(&answer.unwrap_err(), "missing id");
     }
     says(&limiter.key("a").id("").check().unwrap_err(), "id is empty");
     says(&limiter.key("a").id(&[0; 65]).check().unwrap_err(), "id has 65 bytes");
@@ -94,7 +94,7 @@ fn operations_that_need_an_id_say_so() {
 #[test]
 fn a_subject_without_a_key_is_named() {
     let limiter = limiter(&["gcra 1/s per ip", "gcra 1/s"]);
-    says(&limiter.check("a").unwrap_err(), "a limit counts per ip, but no ip is given");
+    says(&limiter.check("a").unwrap_err(), "missing key \"ip\": a limit counts per ip");
     says(&limiter.keys(&[("ip", "a")]).check().unwrap_err(), "the nameless key");
     says(&limiter.keys(&[("ip", ""), ("", "b")]).check().unwrap_err(), "key is empty");
     assert!(limiter.keys(&[("ip", "a"), ("", "b")]).check().unwrap().allowed);

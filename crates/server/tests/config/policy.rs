@@ -4,7 +4,7 @@
 pub(crate) const CASES: [(&str, &str); 35] = [
     (
         "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
-        "1:9: policy: name \"a b\" has ' '; expected letters, digits, '-', '_' or '.'",
+        "1:9: policy: name \"a b\" contains ' '; expected letters, digits, '-', '_' or '.'",
     ),
     (
         "[policy.\"\"]\nlimits = [\"gcra 1/s\"]",
@@ -12,7 +12,7 @@ pub(crate) const CASES: [(&str, &str); 35] = [
     ),
     (
         "[policy.\"\\u001b[31m\"]\nlimits = [\"gcra 1/s\"]",
-        "1:9: policy: name \"\\u{1b}[31m\" has '\\u{1b}'; expected letters, digits, '-', '_' or \
+        "1:9: policy: name \"\\u{1b}[31m\" contains '\\u{1b}'; expected letters, digits, '-', '_' or \
          '.'",
     ),
     (
