@@ -8,9 +8,10 @@
 //! Suite::new(&store).cases(4).run_all();
 //! ```
 //!
-//! If a law does not hold, the suite panics with the shortest case that breaks it. Every case uses its
-//! own keys and nothing is deleted, so pass a store that the suite may fill. All times are passed in;
-//! a store that expires its states by another clock must not drop them while the suite runs.
+//! If a law does not hold, the suite panics with the shortest case that breaks it. Every case uses
+//! its own keys and nothing is deleted, so pass a store that the suite may fill. All times are
+//! passed in; a store that expires its states by another clock must not drop them while the suite
+//! runs.
 
 #![allow(
     clippy::panic,
@@ -82,8 +83,8 @@ impl<'s> Suite<'s> {
         self
     }
 
-    /// Sets the seed of the random cases. The same seed gives the same cases, so that a failure can be
-    /// reproduced. Default: 1.
+    /// Sets the seed of the random cases. The same seed gives the same cases, so that a failure can
+    /// be reproduced. Default: 1.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Suite<'s> {
         self.seed = seed;

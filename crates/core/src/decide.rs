@@ -13,9 +13,9 @@ use crate::time::Time;
 pub struct Outcome {
     /// The decision.
     pub decision: Decision,
-    /// Until when the same operation with the same id returns this decision. `None` if it changed no
-    /// count, was denied, or is meant to be repeated. A lease is remembered no longer than it lasts,
-    /// so that its holder has to check again once it has ended.
+    /// Until when the same operation with the same id returns this decision. `None` if it changed
+    /// no count, was denied, or is meant to be repeated. A lease is remembered no longer than it
+    /// lasts, so that its holder has to check again once it has ended.
     pub remember_until: Option<Time>,
 }
 
@@ -23,9 +23,9 @@ pub struct Outcome {
 ///
 /// A store in this process calls this for every operation, except where
 /// [`Limit::check_words`](crate::Limit::check_words) or
-/// [`Limit::check_word`](crate::Limit::check_word) is a faster way to the same decision. A store that
-/// decides outside this process, such as a script in Redis, repeats its rules. Tests hold them all to
-/// the same decisions. Remembering ids is left to the store; see
+/// [`Limit::check_word`](crate::Limit::check_word) is a faster way to the same decision. A store
+/// that decides outside this process, such as a script in Redis, repeats its rules. Tests hold them
+/// all to the same decisions. Remembering ids is left to the store; see
 /// [`IdempotencyCache`](crate::storage::IdempotencyCache).
 ///
 /// ```

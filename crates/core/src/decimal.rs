@@ -107,8 +107,8 @@ impl Decimal {
 /// Returns `numerator / denominator`, rounded once. Dividing two rounded doubles would round three
 /// times.
 ///
-/// This is long division, one bit at a time, until there are more bits than a double holds. The last
-/// bit is sticky: it stands for all that would follow.
+/// This is long division, one bit at a time, until there are more bits than a double holds. The
+/// last bit is sticky: it stands for all that would follow.
 #[expect(clippy::cast_precision_loss, reason = "the cast is the one rounding")]
 fn nearest_double(numerator: u128, denominator: u128) -> f64 {
     const BITS: u32 = 64;

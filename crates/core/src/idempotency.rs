@@ -1,4 +1,5 @@
-//! The decisions of operations with an id, so that a retry returns the first one and changes nothing.
+//! The decisions of operations with an id, so that a retry returns the first one and changes
+//! nothing.
 
 use std::collections::HashMap;
 

@@ -33,8 +33,8 @@
 //!
 //! # Modules
 //!
-//! The root has what users of limits and protocols need. [`storage`] and [`remote`] are for authors of
-//! a [`Store`].
+//! The root has what users of limits and protocols need. [`storage`] and [`remote`] are for authors
+//! of a [`Store`].
 //!
 //! # Features
 //!

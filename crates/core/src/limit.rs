@@ -67,7 +67,8 @@ impl Limit {
         Ok(Limit { spec, factor, count_denied, per, rule })
     }
 
-    /// Returns the limit made `factor` times as tight: 2 halves it, 0.5 doubles it, 0 switches it off.
+    /// Returns the limit made `factor` times as tight: 2 halves it, 0.5 doubles it, 0 switches it
+    /// off.
     ///
     /// ```
     /// use tollgate_core::Limit;
@@ -111,8 +112,8 @@ impl Limit {
         self.rule.full_reset_after()
     }
 
-    /// Returns the minimum and maximum bytes of numbers that one used key needs, without what a store
-    /// adds for the key. `None` if nothing is kept.
+    /// Returns the minimum and maximum bytes of numbers that one used key needs, without what a
+    /// store adds for the key. `None` if nothing is kept.
     #[must_use]
     pub fn state_bytes(&self) -> Option<(u64, u64)> {
         self.rule.state_bytes()
@@ -191,9 +192,9 @@ impl Limit {
         self.rule.exact_capacity()
     }
 
-    /// Returns the bounds of three adjacent windows of the calendar, the middle one containing `at`;
-    /// `None` if the limit does not count by the calendar. A remote store that knows no calendar can
-    /// choose among them by its own time.
+    /// Returns the bounds of three adjacent windows of the calendar, the middle one containing
+    /// `at`; `None` if the limit does not count by the calendar. A remote store that knows no
+    /// calendar can choose among them by its own time.
     #[must_use]
     pub fn windows_around(&self, at: Time) -> Option<[Time; 4]> {
         let Rule::Window(rule) = &self.rule else { return None };

@@ -36,8 +36,8 @@ pub struct Op<'a> {
 }
 
 impl<'a> Op<'a> {
-    /// Returns the distinct subjects, in order of first appearance. Another limit for the same subject
-    /// does not change them, so that what is stored by them is found again.
+    /// Returns the distinct subjects, in order of first appearance. Another limit for the same
+    /// subject does not change them, so that what is stored by them is found again.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'a>> + use<'a> {
         let items = self.items;
         let is_new = move |index: usize, subject: Subject<'_>| {

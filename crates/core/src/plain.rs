@@ -13,7 +13,8 @@ use crate::store::{Apply, Store};
 use crate::subject::{Subject, write_field};
 use crate::time::{Span, Time};
 
-/// How long a state is kept after its reset, so that a clock that steps back by less finds it again.
+/// How long a state is kept after its reset, so that a clock that steps back by less finds it
+/// again.
 const SLACK: Span = Span::from_micros(3_600_000_000);
 /// Minimum number of entries for a sweep; fewer are not worth it.
 const MIN_SWEEP: usize = 1 << 16;
@@ -21,8 +22,9 @@ const MIN_SWEEP: usize = 1 << 16;
 /// A store in memory that is simple enough to be correct by inspection. It has no clock: every call
 /// must pass the time.
 ///
-/// Concurrent callers are exact, and served one at a time. States that have reset are swept whenever
-/// the number of entries has doubled, so that memory follows the keys in use, not the keys ever seen.
+/// Concurrent callers are exact, and served one at a time. States that have reset are swept
+/// whenever the number of entries has doubled, so that memory follows the keys in use, not the keys
+/// ever seen.
 ///
 /// ```
 /// use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Time};

@@ -1,10 +1,12 @@
 //! For stores that decide outside this process.
 //!
-//! You need this module only to write such a store. A script inside Redis decides and writes; it
-//! would be slow, and one more copy of the arithmetic, if it also computed `remaining`,
-//! `retry_after` and `reset_after`. So it gets the [`RuleParams`] of each limit and returns the states
-//! it left, and [`remote_decision`] computes from them the decision that
-//! [`decide`](crate::storage::decide) would have returned.
+//! You need this module to write such a store. A script inside Redis decides and writes; it would
+//! be slow, and one more copy of the arithmetic, if it also computed `remaining`, `retry_after` and
+//! `reset_after`. So it gets the [`RuleParams`] of each limit and returns the states it left, and
+//! [`remote_decision`] computes from them the decision that [`decide`](crate::storage::decide)
+//! would have returned.
+//!
+//! The [`RuleParams`] also serve to describe a limit to clients, as rate limit headers do.
 
 use crate::decision::{Decision, DecisionBuilder, LimitStatus};
 use crate::rule::{Capacity, Packed};
@@ -24,8 +26,8 @@ pub enum RemoteState {
     Counted {
         /// The cost that counts.
         used: u64,
-        /// When the cost of the operation fits, since the epoch. Used only if it does not fit now but
-        /// can.
+        /// When the cost of the operation fits, since the epoch. Used only if it does not fit now
+        /// but can.
         fits_at: Span,
         /// When the state resets, since the epoch.
         resets: Span,
@@ -34,8 +36,8 @@ pub enum RemoteState {
 
 /// Returns the decision for the states that a remote store left.
 ///
-/// Each limit has its own instant of the operation, because limits may be counted on different nodes
-/// with different clocks.
+/// Each limit has its own instant of the operation, because limits may be counted on different
+/// nodes with different clocks.
 ///
 /// ```
 /// use tollgate_core::remote::{RemoteState, remote_decision};

@@ -5,9 +5,9 @@
 //! implements, and what the laws demand of all of them is in [`entry`].
 //!
 //! **A state describes itself.** It carries the numbers it was written under and goes on draining,
-//! sliding or decaying by them until an operation writes it anew. The limit that reads it contributes
-//! only its capacity. So a limit can be changed at any time: what is used stays used, every decision
-//! from an old state is still exact, and the next write converts it.
+//! sliding or decaying by them until an operation writes it anew. The limit that reads it
+//! contributes only its capacity. So a limit can be changed at any time: what is used stays used,
+//! every decision from an old state is still exact, and the next write converts it.
 
 mod bytes;
 mod calendar;

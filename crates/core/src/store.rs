@@ -30,24 +30,24 @@ pub enum Apply<'a> {
 ///   unknown if the store [was unavailable](StoreError::is_unavailable).
 /// * **Time.** `at` is the instant of all operations of the call; `None` means the store's own
 ///   clock, read once. Times may step back.
-/// * **Ids.** An operation that took or gave something is remembered for a minute, a lease no longer
-///   than it lasts ([`Outcome`](crate::storage::Outcome) says how long), under (policy, subjects,
-///   operation, id). Repeated with the same id it returns the first decision and is not applied
-///   again. A denial is not remembered. Release forgets the id; reset forgets the key and all its
-///   ids.
-/// * **Expiry.** A state past its reset instant counts as absent and may be dropped. No state is kept
-///   without an expiry.
+/// * **Ids.** An operation that took or gave something is remembered for a minute, a lease no
+///   longer than it lasts ([`Outcome`](crate::storage::Outcome) says how long), under (policy,
+///   subjects, operation, id). Repeated with the same id it returns the first decision and is not
+///   applied again. A denial is not remembered. Release forgets the id; reset forgets the key and
+///   all its ids.
+/// * **Expiry.** A state past its reset instant counts as absent and may be dropped. No state is
+///   kept without an expiry.
 ///
-/// The suite in the module `contract` (feature `contract`) tests what a single caller that passes the
-/// time can observe. Concurrency and a store's own clock are left to the store's own tests. A store
-/// that keeps [`State`](crate::storage::State)s and calls [`decide`](crate::storage::decide) fulfils
-/// most of the contract by that.
+/// The suite in the module `contract` (feature `contract`) tests what a single caller that passes
+/// the time can observe. Concurrency and a store's own clock are left to the store's own tests. A
+/// store that keeps [`State`](crate::storage::State)s and calls [`decide`](crate::storage::decide)
+/// fulfils most of the contract by that.
 pub trait Store: Send + Sync {
     /// Applies each operation, in order.
     ///
     /// `out` has one slot for each operation, which is overwritten with the result
-    /// ([`StoreError::unanswered`] is meant as its initial value). Operations without a slot are not
-    /// applied.
+    /// ([`StoreError::unanswered`] is meant as its initial value). Operations without a slot are
+    /// not applied.
     fn apply<'a>(
         &'a self,
         ops: &'a [Op<'a>],

@@ -1,7 +1,7 @@
 //! The contract suite on the plain store, one test for each law so that they run in parallel.
 //!
-//! `TOLLGATE_CASES` sets the number of random cases for each law and algorithm, `TOLLGATE_SEED` their
-//! seed.
+//! `TOLLGATE_CASES` sets the number of random cases for each law and algorithm, `TOLLGATE_SEED`
+//! their seed.
 
 use tollgate_core::PlainStore;
 use tollgate_core::contract::Suite;

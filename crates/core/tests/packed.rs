@@ -49,7 +49,8 @@ fn fast_paths(
     (by_words.map(|outcome| outcome.decision), by_word.map(|(decision, _)| decision))
 }
 
-/// Generates the time since the step before, a cost, whether the first limit is used, and what to do.
+/// Generates the time since the step before, a cost, whether the first limit is used, and what to
+/// do.
 fn step() -> impl Strategy<Value = (u64, u64, bool, Act)> {
     let jump = prop_oneof![0_u64..50, 0_u64..2_000_000, 0_u64..90_000_000_000];
     let cost = prop_oneof![3 => 1_u64..4, 1 => 1_u64..2_000];

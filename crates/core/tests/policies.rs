@@ -328,8 +328,8 @@ fn a_lease_that_has_ended_is_not_remembered() {
     assert!(!key.apply_with_id(&limits, Act::Check, 1, NOON + 41 * SECOND, Some("a")).allowed);
 }
 
-/// A write must not drop what still counts if the clock steps back: slots of 5 s do not fit a window
-/// of 7 s evenly, so one ends in the middle of another.
+/// A write must not drop what still counts if the clock steps back: slots of 5 s do not fit a
+/// window of 7 s evenly, so one ends in the middle of another.
 #[test]
 fn a_slot_that_ended_in_the_newest_slot_counts_when_the_clock_steps_back() {
     let (limits, key) =

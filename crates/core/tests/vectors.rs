@@ -1,5 +1,5 @@
-//! The conformance vectors that are not traces: legacy limits and `CL.THROTTLE`. (The traces are part
-//! of the contract suite that every store runs.)
+//! The conformance vectors that are not traces: legacy limits and `CL.THROTTLE`. (The traces are
+//! part of the contract suite that every store runs.)
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 

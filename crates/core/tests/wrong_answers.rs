@@ -29,8 +29,8 @@ impl Client {
 }
 
 /// governor 0.10: one cell per day and a burst of 213,505 overflows its nanoseconds, and a release
-/// build lets one cell through. We reject the limit because it is out of bounds, and accept the largest
-/// that fits.
+/// build lets one cell through. We reject the limit because it is out of bounds, and accept the
+/// largest that fits.
 #[test]
 fn a_burst_that_would_overflow_is_rejected() {
     let error = "gcra 1/day burst 213505".parse::<Limit>().unwrap_err();
@@ -53,8 +53,8 @@ fn a_pause_earns_no_more_than_one_burst() {
     }
 }
 
-/// redis-cell and others truncate waits to whole milliseconds or seconds, so that a denial says "retry
-/// after 0".
+/// redis-cell and others truncate waits to whole milliseconds or seconds, so that a denial says
+/// "retry after 0".
 #[test]
 fn a_denial_never_has_retry_after_zero() {
     let key = Client::new(&["gcra 10000/s burst 1"]);
@@ -88,8 +88,8 @@ fn a_third_of_a_second_does_not_drift() {
     assert_eq!(passed, 3 * 3600);
 }
 
-/// limitador compares first and adds afterwards, so concurrent callers pass together; two atomics for
-/// one value lose an addition. Here every rule is one queue.
+/// limitador compares first and adds afterwards, so concurrent callers pass together; two atomics
+/// for one value lose an addition. Here every rule is one queue.
 #[test]
 fn concurrent_callers_are_one_queue() {
     let lines = [

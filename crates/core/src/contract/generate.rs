@@ -179,8 +179,8 @@ pub fn steps(capacity: u64, variants: usize) -> impl Strategy<Value = Vec<Step>>
     proptest::collection::vec(step, 1..25)
 }
 
-/// Generates the start of a case: near the epoch, in the present, around a change of clocks, and near
-/// [`Time::MAX`].
+/// Generates the start of a case: near the epoch, in the present, around a change of clocks, and
+/// near [`Time::MAX`].
 pub(super) fn start() -> impl Strategy<Value = Time> {
     const SUMMER_TIME_BEGINS: u64 = 1_711_846_800_000_000;
     let last = Time::MAX.as_micros();

@@ -183,8 +183,8 @@ impl Suite<'_> {
         });
     }
 
-    /// Tests law 2: if one limit denies, nothing is taken from another. The first limit of the policy
-    /// has its own state, so it can be peeked alone.
+    /// Tests law 2: if one limit denies, nothing is taken from another. The first limit of the
+    /// policy has its own state, so it can be peeked alone.
     pub fn law_2_all_or_nothing(&self) {
         self.check_law("law 2: all or nothing", &several(), |case| {
             let key = self.new_key();
@@ -252,8 +252,8 @@ impl Suite<'_> {
         });
     }
 
-    /// Tests law 5: from its reset the key is indistinguishable from one never seen; a tick before, its
-    /// `reset_after` is one tick.
+    /// Tests law 5: from its reset the key is indistinguishable from one never seen; a tick before,
+    /// its `reset_after` is one tick.
     pub fn law_5_reset_after_means_forgotten(&self) {
         self.check_all("law 5: reset_after means forgotten", |case| {
             let key = self.new_key();
@@ -351,8 +351,8 @@ impl Suite<'_> {
         );
     }
 
-    /// Tests law 8: after any pause there is never more than the capacity, and after the reset all of
-    /// it.
+    /// Tests law 8: after any pause there is never more than the capacity, and after the reset all
+    /// of it.
     pub fn law_8_idle_earns_no_more_than_full(&self) {
         self.check_all("law 8: idle earns no more than full", |case| {
             let key = self.new_key();

@@ -66,7 +66,8 @@ impl Suite<'_> {
     /// Buckets that leak at intervals and windows that open with a request are left out. Their
     /// intervals started with the reservation and are not moved back, so cost taken meanwhile may
     /// leave up to one interval sooner than if the reservation had never been made. Of a level that
-    /// decays, what is below a millionth of its `max` is lost: up to one unit with each reservation.
+    /// decays, what is below a millionth of its `max` is lost: up to one unit with each
+    /// reservation.
     pub fn settling_is_never_more_generous(&self) {
         let no_rhythm = |name: &&str| !matches!(*name, "leaky-bucket" | "request-window");
         for algorithm in ALGORITHMS.into_iter().filter(no_rhythm) {
@@ -104,7 +105,8 @@ impl Suite<'_> {
     /// Applies the events to both keys and compares them at several instants after all is settled.
     /// With `beneath` both have other cost too, more than can drain meanwhile.
     ///
-    /// The debt may be too large, and a reservation may be denied: then there is nothing to compare.
+    /// The debt may be too large, and a reservation may be denied: then there is nothing to
+    /// compare.
     fn compare_keys(
         &self,
         scenario: &Scenario,

@@ -1,4 +1,5 @@
-//! The bounds of a limit's numbers. Nothing is silently clamped: numbers out of bounds are rejected.
+//! The bounds of a limit's numbers. Nothing is silently clamped: numbers out of bounds are
+//! rejected.
 
 use std::fmt::Display;
 

@@ -33,8 +33,8 @@ impl Limit {
     /// Checks this limit alone over the [words](crate::storage::Packed::words) of a state that was
     /// written under its own [terms](Limit::terms).
     ///
-    /// This is a faster way to the decision of [`decide`](crate::storage::decide). `None` if `decide`
-    /// has to be called, as for states that cannot be packed.
+    /// This is a faster way to the decision of [`decide`](crate::storage::decide). `None` if
+    /// `decide` has to be called, as for states that cannot be packed.
     ///
     /// ```
     /// use tollgate_core::{Limit, Time};
@@ -59,11 +59,11 @@ impl Limit {
         self.rule().check_words(words, cost, now)
     }
 
-    /// Checks this limit alone over a state in [one word](crate::storage::Packed::one_word), counted
-    /// from `origin`; zero is no state.
+    /// Checks this limit alone over a state in [one word](crate::storage::Packed::one_word),
+    /// counted from `origin`; zero is no state.
     ///
-    /// Returns the decision and the new word, or `None` if [`check_words`](Limit::check_words) has to
-    /// be called.
+    /// Returns the decision and the new word, or `None` if [`check_words`](Limit::check_words) has
+    /// to be called.
     ///
     /// ```
     /// use tollgate_core::{Limit, Time};

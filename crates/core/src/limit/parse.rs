@@ -307,8 +307,8 @@ const fn options(algorithm: Algorithm) -> &'static [&'static str] {
     }
 }
 
-const LENGTH: &str = "a length of time: a unit (us, ms, s, min, h, day, week) or a whole number \
-                      from 1 on with one, such as 10min";
+const LENGTH: &str = "a length of time: a unit (us, ms, s, min, h, day, week) or a positive whole \
+                      number and a unit, such as 10min";
 
 fn invalid(field: &str, word: Word<'_>, expected: &str) -> LimitError {
     LimitError::new(field, word.text, expected).at(Some(word.column))

@@ -36,7 +36,8 @@ const UNIT_WORDS: [(PeriodUnit, &[&str]); 9] = [
 
 /// What error messages say a period may be.
 pub(crate) const EXPECTED: &str = "a unit (us, ms, s, min, h, day, week; for fixed-window also \
-                                   month, year) or a whole number from 1 on with one, such as 10min";
+                                   month, year) or a positive whole number and a unit, such as \
+                                   10min";
 
 impl PeriodUnit {
     fn from_word(word: &str) -> Option<PeriodUnit> {

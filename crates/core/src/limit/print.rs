@@ -1,4 +1,5 @@
-//! The canonical line of a limit. It parses to the same limit, and equal limits print the same line.
+//! The canonical line of a limit. It parses to the same limit, and equal limits print the same
+//! line.
 
 use std::fmt::{Formatter, Result};
 

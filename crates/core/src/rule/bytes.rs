@@ -1,7 +1,7 @@
 //! States as bytes, for stores that outlive their process.
 //!
-//! All numbers are little-endian. Reading trusts nothing: bytes that are not a state give `None`, and
-//! no more is allocated than there are bytes.
+//! All numbers are little-endian. Reading trusts nothing: bytes that are not a state give `None`,
+//! and no more is allocated than there are bytes.
 
 use super::drip::Drip;
 use super::entry::Entry;

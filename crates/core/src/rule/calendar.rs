@@ -16,8 +16,8 @@ pub(crate) enum CalendarUnit {
     Year,
 }
 
-/// A unit of the calendar in a time zone. A day starts at its first instant in the zone, so it is 23
-/// or 25 hours long when clocks change.
+/// A unit of the calendar in a time zone. A day starts at its first instant in the zone, so it is
+/// 23 or 25 hours long when clocks change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Calendar {
     unit: CalendarUnit,
@@ -51,8 +51,8 @@ impl Calendar {
             i64::try_from(now.as_micros()).ok().and_then(|m| Timestamp::from_microsecond(m).ok());
         let date = stamp.unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.zone.clone()).date();
         let mut first = self.unit.first_day(date);
-        // Where clocks were set back over midnight, the date is yesterday's again, but the window of
-        // the new day has already started and continues.
+        // Where clocks were set back over midnight, the date is yesterday's again, but the window
+        // of the new day has already started and continues.
         let mut end = self.start_of(self.unit.next(first));
         while end <= now && self.unit.next(first) > first {
             first = self.unit.next(first);

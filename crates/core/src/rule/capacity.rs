@@ -79,8 +79,8 @@ impl Capacity {
 }
 
 impl Packed {
-    /// Returns the numbers that a limit of this capacity reports for the state. All other numbers of
-    /// the limit are in the state itself.
+    /// Returns the numbers that a limit of this capacity reports for the state. All other numbers
+    /// of the limit are in the state itself.
     pub(crate) fn status(&self, capacity: Capacity, now: Time, cost: u64) -> LimitStatus {
         fn of<R: Pack>(rule: &R, words: Words, now: Time, cost: u64) -> LimitStatus {
             status(rule, R::unpack(rule.terms(), words).as_ref(), now, cost)

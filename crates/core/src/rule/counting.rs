@@ -3,8 +3,8 @@
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 
-/// Maximum value of any counter or level. Whole numbers up to here, and the sum of two, are exact in
-/// a double, which is what the Redis scripts count in.
+/// Maximum value of any counter or level. Whole numbers up to here, and the sum of two, are exact
+/// in a double, which is what the Redis scripts count in.
 pub const MAX_COUNT: u64 = (1 << 52) - 1;
 
 /// What leases and reservations are found by: an id and the subjects it belongs to.
@@ -21,8 +21,8 @@ pub(crate) struct Taken<'a> {
 /// A rule of counting: reads and changes the counts of one subject.
 ///
 /// `now` is never before the state's own [`instant`](Counting::instant), and a state that is passed
-/// in is live: `now` is before it [resets](Counting::resets_at). `None` is a key never seen. A state
-/// always counts something; a rule that is left with nothing leaves `None`.
+/// in is live: `now` is before it [resets](Counting::resets_at). `None` is a key never seen. A
+/// state always counts something; a rule that is left with nothing leaves `None`.
 pub(crate) trait Counting {
     /// The counts of one subject, with the numbers they were written under.
     type State: Clone;
@@ -66,8 +66,9 @@ pub(crate) trait Counting {
         cost
     }
 
-    /// Refunds part of an earlier cost, at most what is [`refundable`](Counting::refundable). Returns
-    /// whether that changed anything. Where all cost is in one level, the newest is refunded.
+    /// Refunds part of an earlier cost, at most what is [`refundable`](Counting::refundable).
+    /// Returns whether that changed anything. Where all cost is in one level, the newest is
+    /// refunded.
     fn refund_at(
         &self,
         state: &mut Option<Self::State>,

@@ -1,7 +1,7 @@
 //! The state of one limit and one subject: the counts of the rule, and the open reservations.
 //!
-//! What the laws demand of every rule is here: the instant of a decision, that a denied check changes
-//! nothing, that time never gives back what it took, and how a reservation is settled.
+//! What the laws demand of every rule is here: the instant of a decision, that a denied check
+//! changes nothing, that time never gives back what it took, and how a reservation is settled.
 
 use super::counting::{Counting, Handle};
 use super::reservation::{MAX_RESERVATIONS, Reservation};

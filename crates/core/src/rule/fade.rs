@@ -1,7 +1,7 @@
 //! Fade: ar1.
 //!
-//! **What it is.** A level that is divided by `decay` at every `resolution`, so that a request weighs
-//! less the longer ago it was. A level below a millionth of `max` counts as zero.
+//! **What it is.** A level that is divided by `decay` at every `resolution`, so that a request
+//! weighs less the longer ago it was. A level below a millionth of `max` counts as zero.
 //!
 //! **What it promises.** The decayed sum never exceeds `max`. It is an exponential average, not a
 //! count in a window: a steady client settles at `max * (1 - 1/decay)` for each `resolution`.
@@ -56,8 +56,8 @@ fn power(decay: f64, mut steps: u64) -> f64 {
     product
 }
 
-/// Returns the least number of steps for which `enough` holds, given that it holds from there on. The
-/// search starts at a guess, which is nearly always right, so that two calls are enough.
+/// Returns the least number of steps for which `enough` holds, given that it holds from there on.
+/// The search starts at a guess, which is nearly always right, so that two calls are enough.
 fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high, mut stride) = (guess, guess, 1_u64);
     if enough(guess) {
@@ -105,8 +105,8 @@ pub(super) fn whole(level: f64) -> u64 {
 }
 
 impl Fade {
-    /// Creates the rule. `max` is from 1 to a million, so that a cost of one is never below the floor;
-    /// `decay` is above 1.
+    /// Creates the rule. `max` is from 1 to a million, so that a cost of one is never below the
+    /// floor; `decay` is above 1.
     pub(crate) fn new(max: f64, decay: f64, resolution: Span) -> Fade {
         let inverse_ln = decay.ln().recip();
         Fade { max, fading: Fading { decay, resolution, floor: max / 1e6, inverse_ln } }

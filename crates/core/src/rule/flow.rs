@@ -3,11 +3,11 @@
 //! **What it is.** A bucket that drains evenly, `n` units in every `window`. A check adds its cost
 //! and is allowed if the bucket does not overflow.
 //!
-//! **What it promises.** At most `capacity` at one instant, and `capacity + rate * elapsed` over any
-//! period of time; exactly that for a client that sends all the time, however long it runs.
+//! **What it promises.** At most `capacity` at one instant, and `capacity + rate * elapsed` over
+//! any period of time; exactly that for a client that sends all the time, however long it runs.
 //!
-//! **What it costs.** One number, the instant when the bucket will be empty. The time one unit takes
-//! to drain is kept as a fraction, so that nothing drifts.
+//! **What it costs.** One number, the instant when the bucket will be empty. The time one unit
+//! takes to drain is kept as a fraction, so that nothing drifts.
 
 use std::num::Saturating;
 
@@ -57,12 +57,12 @@ impl Flow {
         Flow { capacity, pace }
     }
 
-    /// Checks in 64-bit numbers, which are enough for nearly all limits. Both `word`, the instant when
-    /// the bucket will be empty, and `now` are counted from the same origin. Returns whether it is
-    /// allowed, the numbers, and the new word; `None` if 64 bits are not enough.
+    /// Checks in 64-bit numbers, which are enough for nearly all limits. Both `word`, the instant
+    /// when the bucket will be empty, and `now` are counted from the same origin. Returns whether
+    /// it is allowed, the numbers, and the new word; `None` if 64 bits are not enough.
     ///
-    /// This is a second copy of the arithmetic of [`Counting`], for speed. Tests hold it to the same
-    /// decisions.
+    /// This is a second copy of the arithmetic of [`Counting`], for speed. Tests hold it to the
+    /// same decisions.
     #[inline(always)]
     pub(super) fn check_word(
         &self,

@@ -82,8 +82,8 @@ impl Packed {
         }
     }
 
-    /// Creates the state from its [`one_word`](Packed::one_word); `None` if states under these terms
-    /// never fit in one.
+    /// Creates the state from its [`one_word`](Packed::one_word); `None` if states under these
+    /// terms never fit in one.
     #[inline]
     #[must_use]
     pub fn from_one_word(terms: Terms, origin: Time, word: u64) -> Option<Packed> {
@@ -149,8 +149,8 @@ impl From<Packed> for State {
 pub struct PackedOutcome {
     /// The decision.
     pub decision: Decision,
-    /// The words of the new state, under the limit's own [terms](crate::Limit::terms); `None` if the
-    /// state is unchanged.
+    /// The words of the new state, under the limit's own [terms](crate::Limit::terms); `None` if
+    /// the state is unchanged.
     pub words: Option<[u64; 3]>,
 }
 

@@ -6,7 +6,8 @@ use crate::time::Span;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum RuleParams {
-    /// A bucket that drains evenly; one unit drains in `ticks / parts` microseconds, in lowest terms.
+    /// A bucket that drains evenly; one unit drains in `ticks / parts` microseconds, in lowest
+    /// terms.
     Flow {
         /// Size of the bucket.
         capacity: u64,

@@ -3,8 +3,8 @@
 use super::counting::{Counting, Handle, Taken};
 use crate::time::{Span, Time};
 
-/// How long a reservation can be settled. It takes memory, so it has an end; the answer of a model or
-/// a download is over by then.
+/// How long a reservation can be settled. It takes memory, so it has an end; the answer of a model
+/// or a download is over by then.
 pub const RESERVATION_TTL: Span = Span::from_micros(3_600_000_000);
 
 /// Maximum number of reservations that one key can have open under one limit. Reserving a cost of

@@ -1,7 +1,7 @@
 //! Slots: sliding-log and sliding-counters.
 //!
-//! **What it is.** A count for each slot of time, and their running total. A slot counts for a fixed
-//! time from its start and is then forgotten. The log is the same with slots of one tick.
+//! **What it is.** A count for each slot of time, and their running total. A slot counts for a
+//! fixed time from its start and is then forgotten. The log is the same with slots of one tick.
 //!
 //! **What it promises.** With a strict edge never more than `capacity` in any `window`, wherever it
 //! starts. With a lenient edge a slot may be forgotten up to its own width early; with slots of one
@@ -46,8 +46,8 @@ pub(crate) struct SlotsState {
 }
 
 impl Slots {
-    /// Creates the rule. A strict edge keeps a slot until its newest event is a window old, a lenient
-    /// one until its oldest could be.
+    /// Creates the rule. A strict edge keeps a slot until its newest event is a window old, a
+    /// lenient one until its oldest could be.
     pub(crate) fn new(capacity: u64, window: Span, width: Span, strict: bool) -> Slots {
         let life = if strict { window.plus(width) } else { window };
         Slots { capacity, timing: SlotTiming { width, life } }
@@ -90,8 +90,9 @@ impl SlotsState {
         self.total.saturating_sub(past)
     }
 
-    /// Drops the slots that can never count again: no decision is made before the start of the newest
-    /// slot. A slot that ended after that is kept, because it counts if the clock steps back.
+    /// Drops the slots that can never count again: no decision is made before the start of the
+    /// newest slot. A slot that ended after that is kept, because it counts if the clock steps
+    /// back.
     fn drop_ended(&mut self) {
         let instant = Slots::instant(self);
         while let Some(oldest) = self.slots.front() {

@@ -46,7 +46,8 @@ macro_rules! states {
         })*
 
         impl State {
-            /// Returns the instant from which the state counts as absent, so that it may be dropped.
+            /// Returns the instant from which the state counts as absent, so that it may be
+            /// dropped.
             #[must_use]
             pub fn expires(&self) -> Time {
                 match &self.0 {

@@ -73,7 +73,8 @@ impl Terms {
         }
     }
 
-    /// Creates the terms from the words of [`to_words`](Terms::to_words); `None` if they are invalid.
+    /// Creates the terms from the words of [`to_words`](Terms::to_words); `None` if they are
+    /// invalid.
     #[must_use]
     pub fn from_words([tag, a, b, c]: [u64; 4]) -> Option<Terms> {
         let span = |micros| Some(Span::from_micros(micros)).filter(|s| *s > Span::ZERO);

@@ -3,8 +3,8 @@
 //! **What it is.** One counter that restarts with every window. Fixed windows are aligned to the
 //! clock or the calendar; a request window opens with the first request.
 //!
-//! **What it promises.** At most `capacity` in each window. Around the boundary of two windows it can
-//! be twice that within an instant: all of one at its end, all of the next at its start.
+//! **What it promises.** At most `capacity` in each window. Around the boundary of two windows it
+//! can be twice that within an instant: all of one at its end, all of the next at its start.
 //!
 //! **What it costs.** One counter and the bounds of its window.
 

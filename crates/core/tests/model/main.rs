@@ -1,8 +1,8 @@
 //! The core against the reference model, which decides from the full history of a key and shares
 //! no code with it.
 //!
-//! `TOLLGATE_OPERATIONS` sets the number of random operations for each algorithm, `TOLLGATE_SEED` their
-//! seed.
+//! `TOLLGATE_OPERATIONS` sets the number of random operations for each algorithm, `TOLLGATE_SEED`
+//! their seed.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
