@@ -69,8 +69,8 @@ impl Suite<'_> {
     /// decays, what is below a millionth of its `max` is lost: up to one unit with each
     /// reservation.
     pub fn settling_is_never_more_generous(&self) {
-        let no_rhythm = |name: &&str| !matches!(*name, "leaky-bucket" | "request-window");
-        for algorithm in ALGORITHMS.into_iter().filter(no_rhythm) {
+        let has_no_interval = |name: &&str| !matches!(*name, "leaky-bucket" | "request-window");
+        for algorithm in ALGORITHMS.into_iter().filter(has_no_interval) {
             let flows = limit_line(algorithm).prop_filter("drips", |line| !line.contains("whole"));
             let cases = scenario(flows.boxed(), &[Act::Reserve, Act::Charge, Act::Refund]);
             let law = format!("settling is never more generous ({algorithm})");
@@ -86,8 +86,8 @@ impl Suite<'_> {
         }
     }
 
-    /// Tests that settling is exact while other cost remains that was taken earlier. (A level that
-    /// decays is a double, so it is only as exact as doubles are.)
+    /// Tests that settling is exact while other cost remains. (A level that decays is a double, so
+    /// it is only as exact as doubles are.)
     pub fn settling_is_exact_over_other_cost(&self) {
         for algorithm in ALGORITHMS.into_iter().filter(|name| *name != "ar1") {
             let cases = scenario(limit_line(algorithm), &[Act::Reserve, Act::Charge]);
