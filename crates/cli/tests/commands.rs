@@ -157,7 +157,7 @@ fn long_keys_ids_and_lines_are_errors() {
 fn a_missing_subject_is_an_error() {
     let ran = run(&["simulate", "--limit", "gcra 1/s per ip"], "{\"t_ms\":0,\"key\":\"a\"}");
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("a limit counts per ip, but no ip is given"), "{}", ran.err);
+    assert!(ran.err.contains("missing key \"ip\": a limit counts per ip"), "{}", ran.err);
 }
 
 /// Invalid arguments, and what the error message must contain. All exit with 2 and print nothing.

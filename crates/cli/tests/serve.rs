@@ -76,11 +76,11 @@ fn check(serving: &Serving, args: &[&str]) -> Output {
 fn check_prints_the_decision_of_a_running_server() {
     let serving = Serving::start(&["--limit", "fixed-window 2/year", "--limit", "gcra 1/h per ip"]);
     let table = [
-        (&["default", "a"][..], 2, "", "no ip is given"),
+        (&["default", "a"][..], 2, "", "missing key \"ip\""),
         (&["default", "ip=1"], 2, "", "the nameless key"),
         (&["default", "a", "b"], 2, "", "given twice"),
         (&["default", "ip=1", "ip=2"], 2, "", "given twice"),
-        (&["default", "a=b", "--key", "x=y"], 2, "", "no ip is given"),
+        (&["default", "a=b", "--key", "x=y"], 2, "", "missing key \"ip\""),
         (&["default", "a", "ip=1"], 0, "allowed: 0 of 1 remaining (gcra 1/h per ip)", ""),
         (&["default", "ip=2", "--key", "x=y"], 0, "allowed: 0 of 1 remaining", ""),
         (&["nope", "a"], 2, "", "unknown policy"),
@@ -141,7 +141,7 @@ fn two_servers_on_one_redis_count_together() {
     send(&mut streams[1], "TG.CHECK default user-42", "*5\r\n:0\r\n:3\r\n:0\r\n:");
     // An unavailable store is an error, not a decision.
     drop(redis);
-    send(&mut other.resp(), "TG.CHECK default user-42", "-TGDOWN the store is unavailable: ");
+    send(&mut other.resp(), "TG.CHECK default user-42", "-TGDOWN store unavailable: ");
     // With factor 0 nothing is counted, so the store is not called and stays down in the metrics.
     send(&mut other.resp(), "TG.CHECK default user-42 FACTOR 0", "*5\r\n:1\r\n");
     let page = other.get("/metrics");

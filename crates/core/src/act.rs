@@ -1,33 +1,37 @@
-//! What can be done to a key.
+//! The operations on a key.
 
 use std::fmt;
 
-/// An operation.
+/// Maximum cost of one operation. Costs are whole numbers from 0 to this.
+pub const MAX_COST: u64 = u32::MAX as u64;
+
+/// What an operation does to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Act {
-    /// Decide, and if allowed, take the cost.
+    /// Decides, and takes the cost if allowed.
     Check,
-    /// Say what a check would, and change nothing.
+    /// Returns what a check would decide, and changes nothing.
     Peek,
-    /// Give cost back, newest first, as far as it still counts.
+    /// Gives cost back, newest first, as far as it still counts.
     Refund,
-    /// Take the cost whatever the limit says. The key may go into debt.
+    /// Takes the cost whatever the limit says. The key may go into debt.
     Charge,
-    /// Forget the key.
+    /// Forgets the key.
     Reset,
-    /// A check whose cost is an estimate, to be corrected by `Settle`.
+    /// Checks an estimated cost, which `Settle` corrects later.
     Reserve,
-    /// Correct a reservation: as if this cost had been charged when it was reserved, or stricter.
+    /// Corrects a reservation. The key is then as if this cost had been charged when it was
+    /// reserved, or stricter.
     Settle,
-    /// Give a lease back.
+    /// Gives a lease back.
     Release,
-    /// Keep a lease alive.
+    /// Extends a lease by another `ttl`.
     Renew,
 }
 
 impl Act {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Act; 9] = [
         Act::Check,
         Act::Peek,
@@ -40,7 +44,7 @@ impl Act {
         Act::Renew,
     ];
 
-    /// The word for it in traces, protocols and metrics.
+    /// Returns its name in traces, protocols and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,7 +60,7 @@ impl Act {
         }
     }
 
-    /// The operation of that name.
+    /// Returns the operation with this name.
     ///
     /// ```
     /// use tollgate_core::Act;
@@ -69,19 +73,19 @@ impl Act {
         Act::ALL.into_iter().find(|act| act.name() == name)
     }
 
-    /// Whether it can be denied.
+    /// Returns whether it can be denied.
     #[must_use]
     pub const fn can_be_denied(self) -> bool {
         matches!(self, Act::Check | Act::Peek | Act::Reserve)
     }
 
-    /// Whether it means nothing without an id.
+    /// Returns whether it requires an id.
     #[must_use]
     pub const fn needs_id(self) -> bool {
         matches!(self, Act::Reserve | Act::Settle | Act::Release | Act::Renew)
     }
 
-    /// Whether doing it twice is worse than doing it once, so that its id is remembered. `Renew`
+    /// Returns whether its id is remembered, because repeating it would take or give twice. `Renew`
     /// is meant to be repeated, and `Release` forgets the id.
     #[must_use]
     pub const fn is_remembered(self) -> bool {

@@ -1,4 +1,4 @@
-//! The laws as a test suite that any store can run, ours or yours.
+//! The laws of ALGORITHMS.md as a test suite that any store can run.
 //!
 //! ```
 //! use tollgate_core::PlainStore;
@@ -8,9 +8,10 @@
 //! Suite::new(&store).cases(4).run_all();
 //! ```
 //!
-//! A law that does not hold panics with the shortest case that breaks it. Every case uses keys of
-//! its own, and nothing is deleted, so give the suite a store it may fill. All times are passed in;
-//! a store that keeps its state by another clock must not drop it while the suite runs.
+//! If a law does not hold, the suite panics with the shortest case that breaks it. Every case uses
+//! its own keys and nothing is deleted, so pass a store that the suite may fill. All times are
+//! passed in; a store that expires its states by another clock must not drop them while the suite
+//! runs.
 
 #![allow(
     clippy::panic,
@@ -19,7 +20,7 @@
 )]
 
 mod generate;
-mod ids;
+mod idempotency;
 mod laws;
 mod queue;
 mod settle;
@@ -38,10 +39,10 @@ use crate::{
 };
 pub use generate::{ALGORITHMS, Step, limit_line, steps};
 
-/// Drives what a store answers later.
+/// Runs a pending future of the store to completion.
 type BlockOn<'s> = dyn Fn(Pin<Box<dyn Future<Output = ()> + Send + '_>>) + 's;
 
-/// The laws, to be held against one store.
+/// The test suite for one store.
 pub struct Suite<'s> {
     store: &'s dyn Store,
     block_on: Box<BlockOn<'s>>,
@@ -51,19 +52,21 @@ pub struct Suite<'s> {
 }
 
 impl<'s> Suite<'s> {
-    /// A suite for a store that answers at once.
+    /// Creates a suite for a store that returns [`Apply::Ready`].
     #[must_use]
     pub fn new(store: &'s dyn Store) -> Suite<'s> {
         Suite {
             store,
-            block_on: Box::new(|_| panic!("this store answers later: call Suite::block_on")),
+            block_on: Box::new(|_| {
+                panic!("the store returned Apply::Pending: set Suite::block_on")
+            }),
             cases: 64,
             seed: 1,
             next_key: AtomicU64::new(0),
         }
     }
 
-    /// How to wait for a store that answers later, such as `runtime.block_on`.
+    /// Sets how to wait for a store that returns [`Apply::Pending`], such as `runtime.block_on`.
     #[must_use]
     pub fn block_on(
         mut self,
@@ -73,21 +76,22 @@ impl<'s> Suite<'s> {
         self
     }
 
-    /// How many random cases each law is tried on, for each algorithm.
+    /// Sets the number of random cases of each law, for each algorithm. Default: 64.
     #[must_use]
     pub fn cases(mut self, cases: u32) -> Suite<'s> {
         self.cases = cases;
         self
     }
 
-    /// Other random cases. The same seed gives the same cases, so that a failure can be seen again.
+    /// Sets the seed of the random cases. The same seed gives the same cases, so that a failure can
+    /// be reproduced. Default: 1.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Suite<'s> {
         self.seed = seed;
         self
     }
 
-    /// Everything: the laws, ids and reservations, and the known answers.
+    /// Runs all tests: the laws, ids and reservations, and the known traces.
     pub fn run_all(&self) {
         self.law_1_deny_is_free();
         self.law_1_count_denied_counts_every_attempt();
@@ -109,8 +113,8 @@ impl<'s> Suite<'s> {
         self.known_answers();
     }
 
-    /// Tries a law on random cases; panics with the smallest that breaks it.
-    fn hold<T: Debug>(
+    /// Tests a law on random cases; panics with the smallest that breaks it.
+    fn check_law<T: Debug>(
         &self,
         law: &str,
         cases: &impl Strategy<Value = T>,
@@ -128,10 +132,10 @@ impl<'s> Suite<'s> {
         }
     }
 
-    /// A key nobody has used.
-    fn key(&self) -> Asker<'_> {
+    /// Returns a key that was not used before.
+    fn new_key(&self) -> TestKey<'_> {
         let number = self.next_key.fetch_add(1, Ordering::Relaxed);
-        Asker { suite: self, key: format!("contract-{number}") }
+        TestKey { suite: self, key: format!("contract-{number}") }
     }
 
     fn apply(&self, ops: &[Op<'_>], at: Time) -> Vec<Result<Decision, StoreError>> {
@@ -144,7 +148,7 @@ impl<'s> Suite<'s> {
 }
 
 fn policy_name() -> Name {
-    Name::new("contract").expect("a right name")
+    Name::new("contract").expect("a valid name")
 }
 
 fn op<'a>(policy: &'a Name, items: &'a [Item<'a>], step: &Step) -> Op<'a> {
@@ -152,30 +156,31 @@ fn op<'a>(policy: &'a Name, items: &'a [Item<'a>], step: &Step) -> Op<'a> {
     Op { policy, items, act: step.act, cost: step.cost, id }
 }
 
-/// Asks one key, whatever the limits.
-struct Asker<'s> {
+/// One key, under any limits.
+struct TestKey<'s> {
     suite: &'s Suite<'s>,
     key: String,
 }
 
-impl Asker<'_> {
-    fn ask(&self, limits: &[Limit], step: &Step, at: Time) -> Result<Decision, StoreError> {
+impl TestKey<'_> {
+    fn apply(&self, limits: &[Limit], step: &Step, at: Time) -> Result<Decision, StoreError> {
         let policy = policy_name();
         let key = Key::new(self.key.as_bytes()).expect("a short key");
         let subject = Subject::from(key);
         let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
-        let answers = self.suite.apply(&[op(&policy, &items, step)], at);
-        answers.into_iter().next().unwrap_or_else(|| Err(StoreError::unanswered()))
+        let results = self.suite.apply(&[op(&policy, &items, step)], at);
+        results.into_iter().next().unwrap_or_else(|| Err(StoreError::unanswered()))
     }
 
     fn peek(&self, limits: &[Limit], cost: u64, at: Time) -> Result<Decision, TestCaseError> {
-        sure(self.ask(limits, &Step::new(Act::Peek, cost), at))
+        expect_decision(self.apply(limits, &Step::new(Act::Peek, cost), at))
     }
 }
 
-/// A store error is no answer, so no law can hold. A debt that is too large is another case's matter.
-fn sure(answer: Result<Decision, StoreError>) -> Result<Decision, TestCaseError> {
-    answer.map_err(|error| match error.is_overdrawn() {
+/// Fails the case on a store error. A debt that is too large rejects the case instead, because the
+/// laws say nothing about it.
+fn expect_decision(result: Result<Decision, StoreError>) -> Result<Decision, TestCaseError> {
+    result.map_err(|error| match error.is_overdrawn() {
         true => TestCaseError::reject("too much debt"),
         false => TestCaseError::fail(format!("the store failed: {error}")),
     })

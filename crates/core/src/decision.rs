@@ -1,33 +1,35 @@
-//! The answer to one operation.
+//! The result of one operation.
 
 use crate::time::Span;
 
-/// What one operation was answered.
+/// The result of one operation.
 ///
 /// The numbers are exact at the instant of the operation and describe the state it left behind:
 /// a check of cost `remaining` would pass now, one of `remaining + 1` would not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// Whether it may pass. Always true for operations that do not ask.
+    /// Whether the operation is allowed. Always true for operations that cannot be denied.
     pub allowed: bool,
-    /// The capacity of the limit that binds; `None` if unlimited.
+    /// Capacity of the limit at [`bound_by`](Decision::bound_by); `None` if it is unlimited.
     pub limit: Option<u64>,
-    /// How much more could be taken at this instant; `None` if there is no bound. Zero in debt.
+    /// How much cost would still be allowed at this instant; `None` if there is no bound. Zero in
+    /// debt.
     pub remaining: Option<u64>,
-    /// The shortest wait after which a check of the same cost passes, if nobody else comes: zero
-    /// if it would at once, `None` if it never can.
+    /// The shortest wait after which a check of the same cost is allowed if no other request
+    /// arrives. Zero if it would be allowed at once, `None` if it never can be.
     pub retry_after: Option<Span>,
-    /// The shortest wait after which the key cannot be told from one never seen.
+    /// The shortest wait after which the key is indistinguishable from one never seen.
     pub reset_after: Span,
-    /// Which limit of the policy these are the numbers of, counted from 0: the one that makes the
-    /// caller wait longest if denied, else the one with the least remaining.
+    /// Position in the policy, from 0, of the limit that `limit` belongs to. If denied, this is the
+    /// limit with the longest wait, otherwise the one with the least remaining.
     pub bound_by: usize,
-    /// The shortest wait after which that limit alone cannot be told from one never used.
+    /// The shortest wait after which the limit at [`bound_by`](Decision::bound_by) alone is
+    /// indistinguishable from one never used.
     pub bound_reset_after: Span,
 }
 
-/// What one limit says; a policy's decision is folded from these.
+/// The numbers of one limit. A policy's decision is folded from these.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LimitStatus {
     pub(crate) limit: Option<u64>,
@@ -44,38 +46,39 @@ impl LimitStatus {
         reset_after: Span::ZERO,
     };
 
-    /// How long it makes the caller wait, with "never" above all.
+    /// Returns the wait in microseconds; "never" is the greatest.
     fn wait(&self) -> u64 {
         self.retry_after.map_or(u64::MAX, Span::as_micros)
     }
 
-    /// What it leaves, with "no bound" above all.
+    /// Returns the remaining cost; "no bound" is the greatest.
     fn room(&self) -> u64 {
         self.remaining.unwrap_or(u64::MAX)
     }
 }
 
 impl Decision {
-    /// What a policy of one limit says.
+    /// Creates the decision of a policy with one limit.
     #[inline]
-    pub(crate) fn of(allowed: bool, answer: LimitStatus) -> Decision {
+    pub(crate) fn of(allowed: bool, status: LimitStatus) -> Decision {
         Decision {
             allowed,
-            limit: answer.limit,
-            remaining: answer.remaining,
-            retry_after: answer.retry_after,
-            reset_after: answer.reset_after,
+            limit: status.limit,
+            remaining: status.remaining,
+            retry_after: status.retry_after,
+            reset_after: status.reset_after,
             bound_by: 0,
-            bound_reset_after: answer.reset_after,
+            bound_reset_after: status.reset_after,
         }
     }
 }
 
-/// Folds the answers of a policy's limits into one, a limit at a time and in their order.
+/// Folds the status of each limit of a policy, in order, into one decision.
 pub(crate) struct DecisionBuilder {
     allowed: bool,
     next: usize,
-    sofar: Option<(usize, LimitStatus)>,
+    /// The position and status of the limit that binds among those added.
+    bound: Option<(usize, LimitStatus)>,
     remaining: u64,
     wait: u64,
     reset_after: Span,
@@ -86,31 +89,31 @@ impl DecisionBuilder {
         DecisionBuilder {
             allowed,
             next: 0,
-            sofar: None,
+            bound: None,
             remaining: u64::MAX,
             wait: 0,
             reset_after: Span::ZERO,
         }
     }
 
-    pub(crate) fn add(&mut self, answer: LimitStatus) {
-        // Strictly more than any before it, so that the first in order binds where they are equal.
-        let binds = match &self.sofar {
+    pub(crate) fn add(&mut self, status: LimitStatus) {
+        // The comparisons are strict, so that the first limit binds where several are equal.
+        let binds = match &self.bound {
             None => true,
-            Some((_, bound)) if self.allowed => answer.room() < bound.room(),
-            Some((_, bound)) => answer.wait() > bound.wait(),
+            Some((_, bound)) if self.allowed => status.room() < bound.room(),
+            Some((_, bound)) => status.wait() > bound.wait(),
         };
         if binds {
-            self.sofar = Some((self.next, answer));
+            self.bound = Some((self.next, status));
         }
         self.next = self.next.saturating_add(1);
-        self.remaining = self.remaining.min(answer.room());
-        self.wait = self.wait.max(answer.wait());
-        self.reset_after = self.reset_after.max(answer.reset_after);
+        self.remaining = self.remaining.min(status.room());
+        self.wait = self.wait.max(status.wait());
+        self.reset_after = self.reset_after.max(status.reset_after);
     }
 
-    pub(crate) fn decision(self) -> Decision {
-        let (bound_by, bound) = self.sofar.unwrap_or((0, LimitStatus::UNLIMITED));
+    pub(crate) fn build(self) -> Decision {
+        let (bound_by, bound) = self.bound.unwrap_or((0, LimitStatus::UNLIMITED));
         Decision {
             allowed: self.allowed,
             limit: bound.limit,

@@ -1,19 +1,19 @@
-//! What can go wrong. A denial is not an error; it is an answer.
+//! Errors of stores and limit lines. A denial is a decision, not an error.
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::words::asked;
+use crate::suggest::suggestion;
 
 /// An operation would leave a debt that takes too long to drain, or a count too large to be exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overdrawn;
 
-/// Why an operation got no decision. Nothing was changed, unless the store cannot be reached: then
-/// it is not known.
+/// The error of an operation that got no decision. The operation changed nothing, except that this
+/// is unknown if the store was [unavailable](StoreError::is_unavailable).
 ///
-/// Cheap to clone: one failure may have to be told to many who waited for the same call.
+/// Cheap to clone, because one failed call to a store may have to be reported to many callers.
 #[derive(Debug, Clone)]
 pub struct StoreError {
     kind: ErrorKind,
@@ -31,63 +31,64 @@ enum ErrorKind {
 }
 
 impl StoreError {
-    /// The debt would take longer to drain than [`Span::MAX`](crate::Span::MAX), or a count would
-    /// no longer be exact.
+    /// Creates the error for a debt that would take longer to drain than
+    /// [`Span::MAX`](crate::Span::MAX), or a count that would no longer be exact.
     #[must_use]
     pub fn overdrawn() -> StoreError {
         StoreError { kind: ErrorKind::Overdrawn, source: None }
     }
 
-    /// No time was given and the store has no clock of its own.
+    /// Creates the error for a call without a time to a store that has no clock.
     #[must_use]
     pub fn no_clock() -> StoreError {
         StoreError { kind: ErrorKind::NoClock, source: None }
     }
 
-    /// The operation itself makes no sense.
+    /// Creates the error for an operation that no store can apply; `what` says what is wrong.
     #[must_use]
     pub fn malformed(what: &'static str) -> StoreError {
         StoreError { kind: ErrorKind::Malformed(what), source: None }
     }
 
-    /// Nobody has answered yet: what stands in a place for an answer before the store fills it.
+    /// Creates the initial value of a slot in `out`, which the store overwrites with its result.
     #[must_use]
     pub fn unanswered() -> StoreError {
         StoreError { kind: ErrorKind::Unanswered, source: None }
     }
 
-    /// The store could not be reached, or did not answer.
+    /// Creates the error for a store that could not be reached or did not respond.
     #[must_use]
     pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: ErrorKind::Unavailable, source: Some(Arc::from(source.into())) }
     }
 
-    /// The store is full and the key is new, so that what was to be counted cannot be.
+    /// Creates the error for a new key that has to be counted while the store is full.
     #[must_use]
     pub fn full() -> StoreError {
         StoreError { kind: ErrorKind::Full, source: None }
     }
 
-    /// Whether the store had no room for a new key.
+    /// Returns whether the store had no room for a new key.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.kind == ErrorKind::Full
     }
 
-    /// Whether the caller asked for too much debt. The key is denied as it is; asking again does
-    /// not help, and letting the request pass because of this error would be wrong.
+    /// Returns whether the debt would be too large. The key is denied already, so a retry does not
+    /// help, and letting the request pass because of this error would be wrong.
     #[must_use]
     pub fn is_overdrawn(&self) -> bool {
         self.kind == ErrorKind::Overdrawn
     }
 
-    /// Whether the operation itself made no sense, whatever the store.
+    /// Returns whether the operation is invalid on any store.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         matches!(self.kind, ErrorKind::Malformed(_) | ErrorKind::NoClock)
     }
 
-    /// Whether the store could not be reached, so that what to do is a matter of policy.
+    /// Returns whether the store could not be reached. Whether to let the request pass is then the
+    /// policy's choice.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.kind == ErrorKind::Unavailable
@@ -110,11 +111,11 @@ impl fmt::Display for StoreError {
                 f.write_str("this store has no clock: pass the time with the call")
             }
             ErrorKind::Malformed(what) => write!(f, "malformed operation: {what}"),
-            ErrorKind::Unanswered => f.write_str("the store has not answered"),
+            ErrorKind::Unanswered => f.write_str("no response from the store"),
             ErrorKind::Full => f.write_str(
-                "the store is full and this key is new: raise max_keys, or wait until keys reset",
+                "store full, new key not counted: raise max_keys or wait until keys reset",
             ),
-            ErrorKind::Unavailable => f.write_str("the store is unavailable"),
+            ErrorKind::Unavailable => f.write_str("store unavailable"),
         }
     }
 }
@@ -125,39 +126,39 @@ impl Error for StoreError {
     }
 }
 
-/// A limit line that is not accepted: where, what stood there, and what is accepted.
+/// The error of an invalid limit: which field, its value, and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitError(Box<Parts>);
+pub struct LimitError(Box<Details>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Parts {
+struct Details {
     line: String,
     column: Option<usize>,
     field: String,
     value: String,
-    accepted: String,
+    expected: String,
     nearest: Option<String>,
 }
 
 impl LimitError {
-    pub(crate) fn new(field: &str, value: impl fmt::Display, accepted: impl fmt::Display) -> Self {
-        LimitError(Box::new(Parts {
+    pub(crate) fn new(field: &str, value: impl fmt::Display, expected: impl fmt::Display) -> Self {
+        LimitError(Box::new(Details {
             line: String::new(),
             column: None,
             field: field.to_owned(),
             value: value.to_string(),
-            accepted: accepted.to_string(),
+            expected: expected.to_string(),
             nearest: None,
         }))
     }
 
-    /// Adds the word that was most likely meant.
+    /// Adds the word to suggest in a "did you mean".
     pub(crate) fn or_nearest(mut self, nearest: Option<&str>) -> Self {
         self.0.nearest = nearest.map(str::to_owned);
         self
     }
 
-    /// Adds where in the line it is, unless that is known already.
+    /// Sets the column unless it is already set.
     pub(crate) fn at(mut self, column: Option<usize>) -> Self {
         self.0.column = self.0.column.or(column);
         self
@@ -168,19 +169,19 @@ impl LimitError {
         self
     }
 
-    /// The field at fault, in the words of the limit line.
+    /// Returns the invalid field, as it is called in the limit line.
     #[must_use]
     pub fn field(&self) -> &str {
         &self.0.field
     }
 
-    /// What stood there.
+    /// Returns the invalid value; empty if the field is missing.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.0.value
     }
 
-    /// Where the value begins, in bytes from the start of the line.
+    /// Returns where the value begins, in bytes from the start of the line.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.0.column
@@ -189,7 +190,7 @@ impl LimitError {
 
 impl fmt::Display for LimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { line, column, field, value, accepted, nearest } = &*self.0;
+        let Details { line, column, field, value, expected, nearest } = &*self.0;
         write!(f, "limit {line:?}")?;
         if let Some(column) = column {
             write!(f, ", column {}", column.saturating_add(1))?;
@@ -198,8 +199,8 @@ impl fmt::Display for LimitError {
             "" => write!(f, ": {field} is missing")?,
             value => write!(f, ": {field} {value:?} is not accepted")?,
         }
-        write!(f, "; expected {accepted}")?;
-        f.write_str(&nearest.as_deref().map(asked).unwrap_or_default())
+        write!(f, "; expected {expected}")?;
+        f.write_str(&nearest.as_deref().map(suggestion).unwrap_or_default())
     }
 }
 

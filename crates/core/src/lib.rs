@@ -1,4 +1,4 @@
-//! Tollgate's decisions: every rate limiting algorithm under one contract, exact and pure.
+//! The rate limiting algorithms of Tollgate under one contract, as pure and exact functions.
 //!
 //! ```
 //! use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Span, Time};
@@ -19,23 +19,28 @@
 //! # What it guarantees
 //!
 //! * **Pure.** No clock, no I/O, no unsafe code. Time is an argument: the same operations at the
-//!   same instants give the same answers.
-//! * **Exact.** Whole numbers of microseconds and fractions kept as fractions; no error
-//!   accumulates. `remaining` is what would pass now, `retry_after` is enough and no more.
+//!   same instants give the same decisions.
+//! * **Exact.** Times are whole microseconds and fractions are kept as fractions, so that no error
+//!   accumulates. `remaining` is what would be allowed now; `retry_after` is enough, and no more.
 //! * **All or nothing.** The limits of a policy are charged together or not at all, and a denied
 //!   check changes nothing.
-//! * **Bounded.** Every number of a [`Limit`] is checked when it is made. Nothing panics.
+//! * **Bounded.** Every number of a [`Limit`] is checked when it is created. Nothing panics.
 //!
 //! # Limits
 //!
-//! Times reach to the year 2112, no debt lasts longer than 71 years, keys have at most
-//! [`MAX_KEY_BYTES`] bytes and costs are at most [`MAX_COST`].
+//! Times end in the year 2112, no debt takes longer than 71 years to drain, keys have at most
+//! [`MAX_KEY_BYTES`] bytes, and costs are at most [`MAX_COST`].
+//!
+//! # Modules
+//!
+//! The root has what users of limits and protocols need. [`storage`] and [`remote`] are for authors
+//! of a [`Store`].
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `contract` | the module `contract`: the laws as a test suite that any [`Store`] can run |
+//! | `contract` | the module `contract`: a test suite that any [`Store`] can run |
 
 #![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
@@ -43,38 +48,35 @@
 mod act;
 #[cfg(feature = "contract")]
 pub mod contract;
+mod decide;
 mod decimal;
 mod decision;
 mod error;
-mod ids;
+mod idempotency;
 mod limit;
 mod operation;
 mod plain;
 mod policy;
-mod remote;
+pub mod remote;
 mod rule;
+pub mod storage;
 mod store;
 mod subject;
+mod suggest;
 mod time;
 mod wide;
-mod words;
 
-pub use act::Act;
+pub use act::{Act, MAX_COST};
 pub use decimal::{Decimal, ParseDecimalError};
 pub use decision::Decision;
 pub use error::{LimitError, StoreError};
-pub use ids::{IdempotencyCache, Scope};
-pub use limit::{Algorithm, Edge, Limit, Period, Rate, Spec, Unit, Zone};
-pub use operation::{Item, MAX_COST, Op};
+pub use limit::{Algorithm, Edge, Limit, Period, PeriodUnit, Rate, Spec, Zone};
+pub use operation::{Item, Op};
 pub use plain::PlainStore;
-pub use policy::{MissingKey, Outcome, Policy, decide};
-pub use remote::{RemoteState, RuleParams, remote_decision};
-pub use rule::{
-    Capacity, Checked, MAX_COUNT, MAX_RESERVATIONS, Packed, RESERVATION_TTL, State, Terms,
-};
+pub use policy::{MissingKey, Policy};
 pub use store::{Apply, Store};
 pub use subject::{
     Id, InvalidKey, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject,
 };
+pub use suggest::did_you_mean;
 pub use time::{Span, Time};
-pub use words::did_you_mean;

@@ -1,7 +1,7 @@
 //! The limit line: one algorithm with its numbers, parsed, checked and printed back.
 //!
-//! Text becomes a [`Spec`] (what was written, [`parse`]), the spec and its factor become a rule
-//! with checked numbers ([`build`]), and a spec prints as one canonical line ([`print`]).
+//! Text is parsed to a [`Spec`] ([`parse`]), the spec and its factor become a rule with checked
+//! numbers ([`build`]), and a spec prints as one canonical line ([`print`]).
 
 mod bounds;
 mod build;
@@ -12,7 +12,7 @@ mod period;
 mod print;
 mod spec;
 
-pub use period::{Period, Unit};
+pub use period::{Period, PeriodUnit};
 pub use spec::{Algorithm, Edge, Rate, Spec, Zone};
 
 use std::fmt;
@@ -21,13 +21,13 @@ use std::str::FromStr;
 
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::Rule;
+use crate::rule::{Alignment, Capacity, Rule, RuleParams};
 use crate::subject::Name;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
-/// One limit: `gcra 30/min burst 16`.
+/// One limit, such as `gcra 30/min burst 16`.
 ///
-/// Its numbers are within their bounds by construction, so nothing that is asked of a limit can
+/// Its numbers are checked against their bounds when it is created, so that no operation on it can
 /// overflow.
 ///
 /// ```
@@ -37,8 +37,8 @@ use crate::time::Span;
 /// assert_eq!(limit.capacity(), Some(200));
 /// assert_eq!(limit.to_string(), "token-bucket 100/s burst 200 per user");
 ///
-/// let mistake = "tokn-bucket 100/s".parse::<Limit>().unwrap_err();
-/// assert!(mistake.to_string().contains("did you mean \"token-bucket\"?"));
+/// let error = "tokn-bucket 100/s".parse::<Limit>().unwrap_err();
+/// assert!(error.to_string().contains("did you mean \"token-bucket\"?"));
 /// # Ok::<(), tollgate_core::LimitError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +47,7 @@ pub struct Limit {
     factor: Decimal,
     count_denied: bool,
     per: Option<Name>,
-    /// What spec and factor come to.
+    /// The rule that follows from spec and factor.
     rule: Rule,
 }
 
@@ -59,15 +59,16 @@ impl Limit {
         per: Option<Name>,
     ) -> Result<Limit, LimitError> {
         if count_denied && matches!(spec, Spec::SlidingLog { .. }) {
-            let accepted = "no such word after sliding-log, which denied attempts would make grow; \
-                            sliding-counters takes it";
-            return Err(LimitError::new("word", "count-denied", accepted));
+            let expected = "sliding-counters instead of sliding-log, whose state denied attempts \
+                            would make grow";
+            return Err(LimitError::new("word", "count-denied", expected));
         }
         let rule = build::rule(&spec, factor)?;
         Ok(Limit { spec, factor, count_denied, per, rule })
     }
 
-    /// The same limit, `factor` times as tight: 2 halves it, 0.5 doubles it, 0 switches it off.
+    /// Returns the limit made `factor` times as tight: 2 halves it, 0.5 doubles it, 0 switches it
+    /// off.
     ///
     /// ```
     /// use tollgate_core::Limit;
@@ -79,52 +80,53 @@ impl Limit {
     /// ```
     ///
     /// # Errors
-    /// If the numbers would leave their bounds.
+    /// Fails if the numbers would exceed their bounds.
     pub fn scaled(&self, factor: Decimal) -> Result<Limit, LimitError> {
-        let told = |e: LimitError| e.in_line(&self.to_string());
-        let product = self.factor.times(factor).ok_or_else(|| told(bounds::bad_factor(factor)))?;
-        Limit::new(self.spec.clone(), product, self.count_denied, self.per.clone()).map_err(told)
+        let in_line = |error: LimitError| error.in_line(&self.to_string());
+        let product = self.factor.times(factor);
+        let product = product.ok_or_else(|| in_line(bounds::invalid_factor(factor)))?;
+        Limit::new(self.spec.clone(), product, self.count_denied, self.per.clone()).map_err(in_line)
     }
 
-    /// What was written.
+    /// Returns the algorithm and its numbers as written, before the factor.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// The name it goes by.
+    /// Returns its algorithm.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.spec.algorithm()
     }
 
-    /// The most that can be used at one instant, after the factor; `None` if unlimited.
+    /// Returns the most that can be used at one instant, after the factor; `None` if unlimited.
     #[must_use]
     pub fn capacity(&self) -> Option<u64> {
         self.rule.capacity()
     }
 
-    /// How long a full key takes to reset, at most; `None` if unlimited.
+    /// Returns the longest time a full key takes to reset; `None` if unlimited.
     #[must_use]
     pub fn full_reset_after(&self) -> Option<Span> {
         self.rule.full_reset_after()
     }
 
-    /// The least and the most bytes of numbers that one used key needs; a store adds its own for
-    /// the key. `None` if nothing is kept.
+    /// Returns the minimum and maximum bytes of numbers that one used key needs, without what a
+    /// store adds for the key. `None` if nothing is kept.
     #[must_use]
     pub fn state_bytes(&self) -> Option<(u64, u64)> {
         self.rule.state_bytes()
     }
 
-    /// What flows in how long, after the factor: as much as fits for windows, what drains for
-    /// buckets. `None` for what has no rate.
+    /// Returns the rate after the factor: the capacity for windows, what drains for buckets. `None`
+    /// for algorithms without a rate.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         build::rate(&self.spec, self.factor, &self.rule)
     }
 
-    /// The width of a slot of `sliding-log` and `sliding-counters`; `None` for others.
+    /// Returns the width of a slot of `sliding-log` and `sliding-counters`; `None` for others.
     #[must_use]
     pub fn slot_width(&self) -> Option<Span> {
         match &self.rule {
@@ -133,7 +135,8 @@ impl Limit {
         }
     }
 
-    /// The greatest level of `ar1`, after the factor, which need not be whole; `None` for others.
+    /// Returns the maximum level of `ar1`, after the factor, which need not be whole; `None` for
+    /// others.
     #[must_use]
     pub fn max_level(&self) -> Option<f64> {
         match &self.rule {
@@ -142,38 +145,63 @@ impl Limit {
         }
     }
 
-    /// Size, drip and interval of a leaking bucket, after the factor; `None` for other rules.
+    /// Returns size, drip and interval of a leaky bucket, after the factor; `None` for other rules.
     #[must_use]
     pub fn leak(&self) -> Option<(u64, u64, Span)> {
         match &self.rule {
-            Rule::Drip(drip) => Some(drip.params()),
+            Rule::Drip(drip) => Some(drip.leak()),
             _ => None,
         }
     }
 
-    /// How many times as tight it is as written.
+    /// Returns how many times as tight it is as written.
     #[must_use]
     pub fn factor(&self) -> Decimal {
         self.factor
     }
 
-    /// Whether denied attempts count too.
+    /// Returns whether denied attempts count too.
     #[must_use]
     pub fn counts_denied(&self) -> bool {
         self.count_denied
     }
 
-    /// Which kind of subject it counts; `None` for the nameless key.
+    /// Returns the name of the subject it counts; `None` for the nameless key.
     #[must_use]
     pub fn per(&self) -> Option<&Name> {
         self.per.as_ref()
     }
 
-    /// Whether what was counted for another limit counts for this one, if it takes its place in a
-    /// policy: they go by the same rule and count the same kind of subject, whatever their numbers.
+    /// Returns whether the state of `other` is kept if this limit replaces it in a policy: whether
+    /// both have the same rule and count the same subject, whatever their numbers.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Limit) -> bool {
         discriminant(self.rule()) == discriminant(other.rule()) && self.per() == other.per()
+    }
+
+    /// Returns the numbers it counts with, for a store that decides outside this process.
+    #[must_use]
+    pub fn params(&self) -> RuleParams {
+        self.rule.params()
+    }
+
+    /// Returns the exact capacity, after the factor. With a state it is all that
+    /// [`remote_decision`](crate::remote::remote_decision) needs.
+    #[must_use]
+    pub fn exact_capacity(&self) -> Capacity {
+        self.rule.exact_capacity()
+    }
+
+    /// Returns the bounds of three adjacent windows of the calendar, the middle one containing
+    /// `at`; `None` if the limit does not count by the calendar. A remote store that knows no
+    /// calendar can choose among them by its own time.
+    #[must_use]
+    pub fn windows_around(&self, at: Time) -> Option<[Time; 4]> {
+        let Rule::Window(rule) = &self.rule else { return None };
+        let Alignment::Calendar(calendar) = rule.alignment() else { return None };
+        let (start, end) = calendar.bounds_at(at);
+        let before = Time::at(start.as_micros().saturating_sub(1));
+        Some([calendar.bounds_at(before).0, start, end, calendar.bounds_at(end).1])
     }
 
     pub(crate) fn rule(&self) -> &Rule {
@@ -185,7 +213,11 @@ impl FromStr for Limit {
     type Err = LimitError;
 
     fn from_str(line: &str) -> Result<Limit, LimitError> {
-        parse::limit(line).map_err(|error| error.in_line(line))
+        let limit = || {
+            let parse::Parsed { spec, factor, count_denied, per, words } = parse::parse(line)?;
+            Limit::new(spec, factor, count_denied, per).map_err(|error| words.locate(error))
+        };
+        limit().map_err(|error| error.in_line(line))
     }
 }
 

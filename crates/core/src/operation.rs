@@ -1,54 +1,57 @@
-//! One operation: limits that stand or fall together, whom they count, and what to do.
+//! One operation: the limits it is checked against, their subjects, and what to do.
 
 use std::borrow::Cow;
 
-use crate::act::Act;
+use crate::act::{Act, MAX_COST};
+use crate::error::StoreError;
 use crate::limit::Limit;
 use crate::subject::{Id, Name, Subject};
+use crate::time::Span;
 
-/// The most one operation can take. Costs are whole numbers from 0 to this.
-pub const MAX_COST: u64 = u32::MAX as u64;
+/// How long an operation that took or gave something is remembered by its id.
+const ID_TTL: Span = Span::from_micros(60_000_000);
 
-/// One limit and whom it counts in this operation.
+/// One limit and the subject it counts in this operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
-    /// The limit; it needs no registration and may differ from call to call.
+    /// The limit. It needs no registration and may differ from call to call.
     pub limit: &'a Limit,
-    /// Whose state it is held against.
+    /// The subject whose state is checked.
     pub subject: Subject<'a>,
 }
 
-/// One operation: limits that stand or fall together, and what to do with them.
+/// One operation on limits that are allowed or denied together.
 #[derive(Debug, Clone, Copy)]
 pub struct Op<'a> {
-    /// The policy whose states these are.
+    /// The policy that the states belong to.
     pub policy: &'a Name,
-    /// Its limits in order. State belongs to (policy, position, rule, subject).
+    /// The limits of the policy, in order. State belongs to (policy, position, rule, subject).
     pub items: &'a [Item<'a>],
     /// What to do.
     pub act: Act,
-    /// How much, at most [`MAX_COST`]. The actual cost for `Settle`.
+    /// The cost, at most [`MAX_COST`]. For [`Act::Settle`] this is the actual cost.
     pub cost: u64,
-    /// Names the reservation or lease, and makes a retry safe.
+    /// The id, which names the reservation or lease and makes a retry safe.
     pub id: Option<Id<'a>>,
 }
 
 impl<'a> Op<'a> {
-    /// Whom it counts, each once, in the order in which they come. Adding a limit for a subject that is
-    /// there already changes nothing here, so that what is kept by it is found again.
+    /// Returns the distinct subjects, in order of first appearance. Another limit for the same
+    /// subject does not change them, so that what is stored by them is found again.
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'a>> + use<'a> {
         let items = self.items;
-        let is_new = move |place: usize, subject: Subject<'_>| {
-            items.iter().take(place).all(|earlier| earlier.subject != subject)
+        let is_new = move |index: usize, subject: Subject<'_>| {
+            items.iter().take(index).all(|earlier| earlier.subject != subject)
         };
         let subjects = items.iter().map(|item| item.subject).enumerate();
         subjects
-            .filter(move |(place, subject)| is_new(*place, *subject))
+            .filter(move |(index, subject)| is_new(*index, *subject))
             .map(|(_, subject)| subject)
     }
 
-    /// What its leases and reservations are found under: the id, and where limits count different
-    /// subjects, whose it is. Two users may choose the same id, and share the state of `per all`.
+    /// Returns what its leases and reservations are found by: the id and, if its limits count
+    /// different subjects, the subjects. Two users may choose the same id and share the state of
+    /// `per all`.
     #[must_use]
     pub fn handle(&self) -> Option<Cow<'a, [u8]>> {
         let id = self.id?.as_bytes();
@@ -62,20 +65,31 @@ impl<'a> Op<'a> {
         Some(Cow::Owned(handle))
     }
 
-    /// Whether a store has anything to look up, keep or forget for it. Where no limit counts, it has not.
+    /// Returns whether a store has anything to read or write for it. It has not if all limits are
+    /// unlimited, unless there is an id to remember or a key to reset.
     #[must_use]
     pub fn touches_state(&self) -> bool {
         let counts = self.items.iter().any(|item| item.limit.capacity().is_some());
         counts || self.id.is_some() || self.act == Act::Reset
     }
 
-    /// What is wrong with the operation itself, whatever the store.
-    pub(crate) fn flaw(&self) -> Option<&'static str> {
+    /// Returns how long its decision is remembered by its id, if it is remembered at all: see
+    /// [`Outcome::remember_until`](crate::storage::Outcome::remember_until).
+    #[must_use]
+    pub fn id_ttl(&self) -> Span {
+        let takes = matches!(self.act, Act::Check | Act::Reserve | Act::Charge);
+        let leases = self.items.iter().filter_map(|item| item.limit.rule().ttl());
+        leases.filter(|_| takes).fold(ID_TTL, Span::min)
+    }
+
+    /// Returns the error for an operation that no store can apply.
+    #[must_use]
+    pub fn validate(&self) -> Option<StoreError> {
         if self.cost > MAX_COST {
-            return Some("a cost above 4294967295");
+            return Some(StoreError::malformed("cost exceeds 4294967295"));
         }
         if self.act.needs_id() && self.id.is_none() {
-            return Some("an operation that needs an id has none");
+            return Some(StoreError::malformed("missing id"));
         }
         None
     }

@@ -1,44 +1,47 @@
-//! Who is counted: keys, the names of subjects, and the ids of operations.
+//! Subjects (a name and a key), and the ids of operations.
 
 use std::fmt;
 
-/// The most bytes a key may have.
+/// Maximum length of a key in bytes.
 pub const MAX_KEY_BYTES: usize = 1024;
-/// The most bytes an id may have.
+/// Maximum length of an id in bytes.
 pub const MAX_ID_BYTES: usize = 64;
-/// The most bytes the name of a policy or a subject may have.
+/// Maximum length of the name of a policy or subject in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 
-/// Text or bytes that cannot be a key, an id or a name.
+/// The error for text or bytes that are not a valid [`Key`], [`Id`] or [`Name`].
+///
+/// Its message says which of the three it is about, what is wrong, and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidKey {
-    what: &'static str,
-    why: String,
+    /// `key`, `id` or `name`.
+    field: &'static str,
+    reason: String,
 }
 
 impl fmt::Display for InvalidKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.what, self.why)
+        write!(f, "{} {}", self.field, self.reason)
     }
 }
 
 impl std::error::Error for InvalidKey {}
 
 #[inline]
-fn sized(what: &'static str, bytes: &[u8], most: usize) -> Result<(), InvalidKey> {
-    if (1..=most).contains(&bytes.len()) { Ok(()) } else { Err(wrong_size(what, bytes, most)) }
+fn check_size(field: &'static str, bytes: &[u8], max: usize) -> Result<(), InvalidKey> {
+    if (1..=max).contains(&bytes.len()) { Ok(()) } else { Err(wrong_size(field, bytes, max)) }
 }
 
 #[cold]
-fn wrong_size(what: &'static str, bytes: &[u8], most: usize) -> InvalidKey {
-    let why = match bytes.len() {
-        0 => format!("is empty; expected 1 to {most} bytes"),
-        n => format!("has {n} bytes; expected 1 to {most}"),
+fn wrong_size(field: &'static str, bytes: &[u8], max: usize) -> InvalidKey {
+    let reason = match bytes.len() {
+        0 => format!("is empty; expected 1 to {max} bytes"),
+        n => format!("has {n} bytes; expected 1 to {max}"),
     };
-    InvalidKey { what, why }
+    InvalidKey { field, reason }
 }
 
-/// The key of a subject: any bytes, 1 to [`MAX_KEY_BYTES`] of them.
+/// The key of a subject: 1 to [`MAX_KEY_BYTES`] bytes, with any content.
 ///
 /// ```
 /// use tollgate_core::Key;
@@ -51,48 +54,49 @@ fn wrong_size(what: &'static str, bytes: &[u8], most: usize) -> InvalidKey {
 pub struct Key<'a>(&'a [u8]);
 
 impl<'a> Key<'a> {
-    /// The key of everyone at once (`per all`).
-    pub(crate) const EVERYONE: Key<'static> = Key(b"*");
+    /// The one key that `per all` counts.
+    pub(crate) const ALL: Key<'static> = Key(b"*");
 
-    /// Takes the bytes as a key.
+    /// Creates a key from bytes.
     ///
     /// # Errors
-    /// If there are none, or too many.
+    /// Fails if the bytes are empty or longer than [`MAX_KEY_BYTES`].
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<Key<'a>, InvalidKey> {
-        sized("key", bytes, MAX_KEY_BYTES).map(|()| Key(bytes))
+        check_size("key", bytes, MAX_KEY_BYTES).map(|()| Key(bytes))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub const fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 }
 
-/// The caller's name for one operation, reservation or lease: 1 to [`MAX_ID_BYTES`] bytes.
+/// The caller's id for one operation, reservation or lease: 1 to [`MAX_ID_BYTES`] bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Id<'a>(&'a [u8]);
 
 impl<'a> Id<'a> {
-    /// Takes the bytes as an id.
+    /// Creates an id from bytes.
     ///
     /// # Errors
-    /// If there are none, or too many.
+    /// Fails if the bytes are empty or longer than [`MAX_ID_BYTES`].
     pub fn new(bytes: &'a [u8]) -> Result<Id<'a>, InvalidKey> {
-        sized("id", bytes, MAX_ID_BYTES).map(|()| Id(bytes))
+        check_size("id", bytes, MAX_ID_BYTES).map(|()| Id(bytes))
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub const fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 }
 
-/// The name of a policy or of a kind of subject: letters, digits, `-`, `_` and `.`.
+/// The name of a policy or of a subject: ASCII letters, digits, `-`, `_` and `.`.
 ///
-/// Names reach headers, metrics and keys of a store, so they are kept to what is safe in all three.
+/// Names appear in headers, metrics and keys of a store, so only characters that are safe in all
+/// three are accepted.
 ///
 /// ```
 /// use tollgate_core::Name;
@@ -108,23 +112,24 @@ pub struct Name {
 }
 
 impl Name {
-    /// The policy of a check that names none.
+    /// The name of the policy used by a check that names none.
     pub const DEFAULT: &'static str = "default";
 
-    /// The name that stands for everyone in `per all`.
+    /// The subject of `per all`, which counts all keys together.
     pub(crate) const ALL: &'static str = "all";
 
-    /// Takes the text as a name.
+    /// Creates a name from text.
     ///
     /// # Errors
-    /// If it is empty, too long, or has any other character.
+    /// Fails if the text is empty, longer than [`MAX_NAME_BYTES`], or contains any other character.
     pub fn new(text: &str) -> Result<Name, InvalidKey> {
-        sized("name", text.as_bytes(), MAX_NAME_BYTES)?;
-        let odd = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-        match text.chars().find(odd) {
+        check_size("name", text.as_bytes(), MAX_NAME_BYTES)?;
+        let invalid = |c: &char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        match text.chars().find(invalid) {
             Some(c) => {
-                let why = format!("{text:?} has {c:?}; expected letters, digits, '-', '_' or '.'");
-                Err(InvalidKey { what: "name", why })
+                let reason =
+                    format!("{text:?} contains {c:?}; expected letters, digits, '-', '_' or '.'");
+                Err(InvalidKey { field: "name", reason })
             }
             None => Ok(Name::of(text)),
         }
@@ -134,14 +139,14 @@ impl Name {
         Name { text: text.into(), digest: digest(text) }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// A number that stands for the text: the same on every machine and in every version, so that
-    /// what is kept under it can be found again. Not for names that strangers choose.
+    /// Returns a hash of the text that is the same on every machine and in every version, so that
+    /// state stored under it can be found again. It is not safe for names chosen by an attacker.
     #[must_use]
     pub const fn digest(&self) -> u64 {
         self.digest
@@ -155,7 +160,7 @@ fn digest(text: &str) -> u64 {
 }
 
 impl Default for Name {
-    /// The policy of a check that names none.
+    /// Returns [`Name::DEFAULT`] as a name.
     fn default() -> Name {
         Name::of(Name::DEFAULT)
     }
@@ -167,33 +172,33 @@ impl fmt::Display for Name {
     }
 }
 
-/// Who is counted by one limit: a kind and a key, `user=42`; or a key alone.
+/// What one limit counts: a name and a key, such as `user=42`, or a key alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject<'a> {
-    /// What kind of subject it is; `None` where one kind is enough.
-    pub kind: Option<&'a Name>,
-    /// Which one.
+    /// The name, such as `user`; `None` for the nameless key.
+    pub name: Option<&'a Name>,
+    /// The key, such as `42`.
     pub key: Key<'a>,
 }
 
 impl Subject<'_> {
-    /// Appends it to the name of something kept for it. No two subjects read alike.
-    pub(crate) fn write_to(self, name: &mut Vec<u8>) {
-        write_part(name, self.kind.map_or("", Name::as_str).as_bytes());
-        write_part(name, self.key.as_bytes());
+    /// Appends the name and the key. Different subjects give different bytes.
+    pub(crate) fn write_to(self, out: &mut Vec<u8>) {
+        write_field(out, self.name.map_or("", Name::as_str).as_bytes());
+        write_field(out, self.key.as_bytes());
     }
 }
 
-/// Appends a part with its length before it, so that no two lists of parts read alike.
-pub(crate) fn write_part(name: &mut Vec<u8>, part: &[u8]) {
-    let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
-    name.extend_from_slice(&length.to_le_bytes());
-    name.extend_from_slice(part);
+/// Appends a field preceded by its length, so that different lists of fields give different bytes.
+pub(crate) fn write_field(out: &mut Vec<u8>, field: &[u8]) {
+    let length = u32::try_from(field.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(field);
 }
 
 impl<'a> From<Key<'a>> for Subject<'a> {
     fn from(key: Key<'a>) -> Subject<'a> {
-        Subject { kind: None, key }
+        Subject { name: None, key }
     }
 }
 
@@ -211,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn names_carry_nothing_that_could_be_injected() {
+    fn names_cannot_inject_control_characters_or_separators() {
         for bad in ["", "a b", "a\r\nb", "a\"b", "ä", "a/b", "a:b", "{a}"] {
             assert!(Name::new(bad).is_err(), "{bad:?}");
         }

@@ -1,7 +1,6 @@
-//! Instants and waits, counted in ticks of one microsecond.
+//! Instants and lengths of time, in ticks of one microsecond.
 //!
-//! Nothing here reads a clock: time is an argument everywhere, which is what makes every decision
-//! repeatable.
+//! Nothing here reads a clock: time is always an argument, so every decision is reproducible.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,49 +19,49 @@ use std::time::Duration;
 pub struct Time(u64);
 
 impl Time {
-    /// Where time begins: 1970-01-01T00:00:00Z.
+    /// The Unix epoch: 1970-01-01T00:00:00Z.
     pub const EPOCH: Time = Time(0);
-    /// The last instant that can be asked about, in the year 2112.
+    /// The last instant an operation can have, in the year 2112.
     ///
     /// An instant plus the longest wait stays below 2^53, which a double holds exactly: the Redis
     /// scripts count in doubles.
     pub const MAX: Time = Time((1 << 52) - 1);
 
-    /// The instant that many microseconds after the epoch; `None` beyond [`Time::MAX`].
+    /// Creates an instant from microseconds since the epoch; `None` after [`Time::MAX`].
     #[must_use]
     pub const fn from_micros(micros: u64) -> Option<Time> {
         if micros > Time::MAX.0 { None } else { Some(Time(micros)) }
     }
 
-    /// An instant that a state holds, which may lie beyond what can be asked about.
+    /// Creates an instant of a state, which may lie after [`Time::MAX`].
     pub(crate) const fn at(micros: u64) -> Time {
         Time(micros)
     }
 
-    /// Microseconds since the epoch.
+    /// Returns the microseconds since the epoch.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// The instant `span` later; `None` beyond [`Time::MAX`].
+    /// Returns the instant `span` later, or `None` after [`Time::MAX`].
     #[must_use]
     pub const fn checked_add(self, span: Span) -> Option<Time> {
         Time::from_micros(self.0.saturating_add(span.0))
     }
 
-    /// The instant `span` later, which a state may hold but nobody can ask about.
+    /// Returns the instant `span` later, which may lie after [`Time::MAX`] in a state.
     pub(crate) const fn after(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 
-    /// How long it has been since `earlier`; zero if that is still to come.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The last multiple of `step` that is not after this instant. A step of zero is taken as one.
+    /// Rounds down to a multiple of `step`. A step of zero counts as one.
     pub(crate) const fn floor_to(self, step: Span) -> Time {
         match self.0.checked_rem(step.0) {
             Some(past) => Time(self.0.saturating_sub(past)),
@@ -84,24 +83,24 @@ impl Time {
 pub struct Span(u64);
 
 impl Span {
-    /// No time at all.
+    /// Zero length.
     pub const ZERO: Span = Span(0);
-    /// The longest time anything may take to drain: 71 years.
+    /// The longest time a state may take to drain: 71 years.
     pub const MAX: Span = Span(1 << 51);
 
-    /// That many microseconds.
+    /// Creates a length of time from microseconds.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Span {
         Span(micros)
     }
 
-    /// The microseconds.
+    /// Returns the microseconds.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// Whole seconds, rounded up: a client that waits this long has waited long enough.
+    /// Returns whole seconds, rounded up so that a client that waits this long has waited enough.
     #[must_use]
     pub const fn as_secs_ceil(self) -> u64 {
         self.0.div_ceil(1_000_000)
@@ -115,10 +114,10 @@ impl Span {
         Span(self.0.saturating_mul(count))
     }
 
-    /// How many whole `step`s fit in; none if the step is zero.
+    /// Returns how many whole `step`s fit in; zero if the step is zero.
     #[inline]
     pub(crate) const fn steps(self, step: Span) -> u64 {
-        // Dividing takes as long as all the rest of a check.
+        // A division takes as long as the rest of a check.
         if self.0 < step.0 {
             return 0;
         }
@@ -135,8 +134,8 @@ impl From<Span> for Duration {
     }
 }
 
-/// Units from the longest, as people say them in a wait.
-const SPOKEN: [(&str, u64); 6] = [
+/// The units that a wait is displayed in, longest first.
+const DISPLAY_UNITS: [(&str, u64); 6] = [
     ("d", 86_400_000_000),
     ("h", 3_600_000_000),
     ("min", 60_000_000),
@@ -146,17 +145,18 @@ const SPOKEN: [(&str, u64); 6] = [
 ];
 
 impl fmt::Display for Span {
-    /// The two largest units that matter, rounded up: whoever waits so long has waited enough.
+    /// Writes the two largest units, rounded up so that a client that waits this long has waited
+    /// enough.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |(_, ticks): &(&str, u64)| *ticks <= self.0;
-        let Some(largest) = SPOKEN.iter().position(fits) else {
+        let Some(largest) = DISPLAY_UNITS.iter().position(fits) else {
             return f.write_str("0s");
         };
-        let neighbour = SPOKEN.get(largest.saturating_add(1)).map_or(1, |(_, ticks)| *ticks);
-        let rounded = self.0.div_ceil(neighbour.max(1)).saturating_mul(neighbour);
+        let second = DISPLAY_UNITS.get(largest.saturating_add(1)).map_or(1, |(_, ticks)| *ticks);
+        let rounded = self.0.div_ceil(second.max(1)).saturating_mul(second);
         let mut rest = rounded;
         let mut space = "";
-        for (unit, ticks) in SPOKEN {
+        for (unit, ticks) in DISPLAY_UNITS {
             let count = rest.checked_div(ticks).unwrap_or(0);
             if count > 0 {
                 write!(f, "{space}{count}{unit}")?;
@@ -172,8 +172,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_said_in_their_two_largest_units() {
-        for (micros, said) in [
+    fn spans_display_their_two_largest_units() {
+        for (micros, displayed) in [
             (0, "0s"),
             (1, "1µs"),
             (2_500, "2ms 500µs"),
@@ -184,7 +184,7 @@ mod tests {
             (59_999_999, "1min"),
             (86_400_000_000 * 8, "8d"),
         ] {
-            assert_eq!(Span::from_micros(micros).to_string(), said);
+            assert_eq!(Span::from_micros(micros).to_string(), displayed);
         }
     }
 

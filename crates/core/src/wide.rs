@@ -1,11 +1,11 @@
 //! Integers wide enough that no product of a limit's numbers can overflow.
 //!
-//! By the bounds of a limit the largest is below 2^117, so nothing here ever saturates. The type
-//! does all the same, so that no mistake could make arithmetic panic or wrap around.
+//! The bounds of a limit keep the largest product below 2^117, so nothing here ever saturates. The
+//! type saturates all the same, so that a bug could make arithmetic neither panic nor wrap around.
 
 use std::num::Saturating;
 
-/// An intermediate result.
+/// An intermediate result of 128 bits.
 pub(crate) type Wide = Saturating<u128>;
 
 #[inline]
@@ -13,52 +13,53 @@ pub(crate) fn wide(value: u64) -> Wide {
     Saturating(u128::from(value))
 }
 
-/// The exact product of two numbers; it always fits.
+/// Returns the exact product of two numbers, which always fits.
 #[inline]
 pub(crate) fn product(a: u64, b: u64) -> Wide {
     Saturating(u128::from(a).wrapping_mul(u128::from(b)))
 }
 
-/// Back to 64 bits; the greatest there is if it does not fit.
+/// Converts to 64 bits, or to `u64::MAX` if the value does not fit.
 #[inline]
 pub(crate) fn narrow(value: Wide) -> u64 {
     u64::try_from(value.0).unwrap_or(u64::MAX)
 }
 
-/// Rounded down. Dividing by zero gives the greatest value.
+/// Divides and rounds down. Dividing by zero gives the greatest value.
 #[inline]
-pub(crate) fn floor_div(above: Wide, below: Wide) -> Wide {
-    match short(above, below) {
-        Some((above, below)) => above.checked_div(below).map_or(Saturating(u128::MAX), wide),
-        None => Saturating(above.0.checked_div(below.0).unwrap_or(u128::MAX)),
+pub(crate) fn floor_div(numerator: Wide, denominator: Wide) -> Wide {
+    match both_narrow(numerator, denominator) {
+        Some((n, d)) => n.checked_div(d).map_or(Saturating(u128::MAX), wide),
+        None => Saturating(numerator.0.checked_div(denominator.0).unwrap_or(u128::MAX)),
     }
 }
 
-/// Rounded up. Dividing by zero gives the greatest value.
+/// Divides and rounds up. Dividing by zero gives the greatest value.
 #[inline]
-pub(crate) fn ceil_div(above: Wide, below: Wide) -> Wide {
-    match short(above, below) {
-        _ if below.0 == 0 => Saturating(u128::MAX),
-        Some((above, below)) => wide(above.div_ceil(below)),
-        None => Saturating(above.0.div_ceil(below.0)),
+pub(crate) fn ceil_div(numerator: Wide, denominator: Wide) -> Wide {
+    match both_narrow(numerator, denominator) {
+        _ if denominator.0 == 0 => Saturating(u128::MAX),
+        Some((n, d)) => wide(n.div_ceil(d)),
+        None => Saturating(numerator.0.div_ceil(denominator.0)),
     }
 }
 
-/// Both as 64 bits, which is what nearly all of them are: the processor divides those by itself.
+/// Returns both in 64 bits if they fit, as nearly all do: the processor has an instruction for that
+/// division.
 #[inline]
-fn short(above: Wide, below: Wide) -> Option<(u64, u64)> {
-    u64::try_from(above.0).ok().zip(u64::try_from(below.0).ok())
+fn both_narrow(a: Wide, b: Wide) -> Option<(u64, u64)> {
+    u64::try_from(a.0).ok().zip(u64::try_from(b.0).ok())
 }
 
-/// `ceil(a * b / c)` where `a * b` may be wider than 128 bits.
+/// Returns `ceil(a * b / c)`, where `a * b` may be wider than 128 bits.
 pub(crate) fn mul_div_up(a: Wide, b: Wide, c: Wide) -> Wide {
     let whole = floor_div(a, c);
     let rest = a - whole * c;
     whole * b + ceil_div(rest * b, c)
 }
 
-pub(crate) fn ten_to(power: u32) -> Wide {
-    Saturating(10_u128.checked_pow(power).unwrap_or(u128::MAX))
+pub(crate) fn power_of_ten(exponent: u32) -> Wide {
+    Saturating(10_u128.checked_pow(exponent).unwrap_or(u128::MAX))
 }
 
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {

@@ -1,19 +1,19 @@
-//! The plain store under the contract: the laws, one test each so that they run side by side.
+//! The contract suite on the plain store, one test for each law so that they run in parallel.
 //!
-//! `TOLLGATE_CASES` sets how many random cases each law gets, for each algorithm, and
-//! `TOLLGATE_SEED` which.
+//! `TOLLGATE_CASES` sets the number of random cases for each law and algorithm, `TOLLGATE_SEED`
+//! their seed.
 
 use tollgate_core::PlainStore;
 use tollgate_core::contract::Suite;
 
-/// Random cases in an ordinary run.
+/// Default number of random cases.
 const CASES: u32 = 256;
 
 fn setting<T: std::str::FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-macro_rules! hold {
+macro_rules! laws {
     ($($law:ident)*) => {
         $(#[test]
         fn $law() {
@@ -23,7 +23,7 @@ macro_rules! hold {
     };
 }
 
-hold! {
+laws! {
     law_1_deny_is_free
     law_1_count_denied_counts_every_attempt
     law_1_count_denied_counts_what_others_denied

@@ -1,4 +1,4 @@
-//! The limit line: what it means, how it prints, and what is refused.
+//! The limit line: how it parses and prints, and what is rejected.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -11,7 +11,7 @@ fn limit(line: &str) -> Limit {
 }
 
 #[test]
-fn every_example_of_the_documentation_parses_and_prints_canonically() {
+fn every_example_of_the_documentation_parses_and_prints_its_canonical_form() {
     let table = [
         ("gcra              30/min burst 16", "gcra 30/min burst 16"),
         ("gcra 30/60s", "gcra 30/min"),
@@ -59,8 +59,8 @@ fn every_example_of_the_documentation_parses_and_prints_canonically() {
     }
 }
 
-/// Each line, where its mistake begins, and what the message must say.
-const MISTAKES: [(&str, usize, &str); 66] = [
+/// Each invalid line, the column of the error, and a part of the message.
+const INVALID: [(&str, usize, &str); 66] = [
     ("", 0, "algorithm is missing; expected gcra, token-bucket"),
     ("   ", 0, "algorithm is missing"),
     ("gcr 1/s", 0, "(did you mean \"gcra\"?)"),
@@ -90,9 +90,9 @@ const MISTAKES: [(&str, usize, &str); 66] = [
     ("gcra 1/s burst", 9, "the value of burst is missing"),
     ("gcra 1/s burst 0", 15, "burst \"0\" is not accepted"),
     ("gcra 1/s burst x", 15, "burst \"x\" is not accepted"),
-    ("gcra 1/s burst 5 burst 6", 17, "word \"burst\" is not accepted; expected it once"),
+    ("gcra 1/s burst 5 burst 6", 17, "word \"burst\" is not accepted; expected it only once"),
     ("gcra 1/s bust 5", 9, "(did you mean \"burst\"?)"),
-    ("gcra 1/s whole", 9, "word \"whole\" is not accepted; expected after gcra: burst"),
+    ("gcra 1/s whole", 9, "word \"whole\" is not accepted; expected one of burst, count-denied"),
     ("gcra 1/s tz UTC", 9, "word \"tz\" is not accepted"),
     ("gcra 1/day burst 213505", 17, "burst \"213505\" is not accepted"),
     ("gcra 1/s 5", 9, "word \"5\" is not accepted"),
@@ -108,8 +108,8 @@ const MISTAKES: [(&str, usize, &str); 66] = [
     ("gcra 1/week factor 10000", 19, "factor \"10000\" is not accepted"),
     ("fixed-window 5/day tz Etc/Unknown", 22, "tz \"Etc/Unknown\" is not accepted"),
     ("fixed-window 5/dy", 15, "(did you mean \"day\"?)"),
-    ("leaky-bucket", 0, "a part of leaky-bucket is missing; expected one such as \"size 10\""),
-    ("leaky-bucket 10", 0, "a part of leaky-bucket is missing; expected one such as \"size 10\""),
+    ("leaky-bucket", 0, "size is missing; expected it as in \"size 10\""),
+    ("leaky-bucket 10", 0, "size is missing; expected it as in \"size 10\""),
     ("leaky-bucket size 4294967295 every 1week", 18, "size \"4294967295\" is not accepted"),
     ("leaky-bucket size 1 every 0s", 26, "every \"0s\" is not accepted"),
     ("legacy", 0, "\"max\" and \"duration\" together, or \"min-interval\" alone"),
@@ -123,14 +123,14 @@ const MISTAKES: [(&str, usize, &str); 66] = [
     (
         "fixed-window 5/h tz Europe/Amsterdam",
         20,
-        "it goes only with the bare units day, week, month",
+        "expected no time zone: only the bare units day, week, month",
     ),
     ("fixed-window 5/day tz Europe/Amsterdm", 22, "(did you mean \"Europe/Amsterdam\"?)"),
     ("fixed-window 5/4000week", 15, "expected a window of at most 2^50"),
     (
         "sliding-log 5/h count-denied",
         16,
-        "word \"count-denied\" is not accepted; expected no such word after sliding-log",
+        "word \"count-denied\" is not accepted; expected sliding-counters instead of sliding-log",
     ),
     ("sliding-counters 5/h resolution 2h", 32, "expected a resolution no longer than the window"),
     (
@@ -145,29 +145,29 @@ const MISTAKES: [(&str, usize, &str); 66] = [
         "decay \"1\" is not accepted; expected a decimal from 1.001",
     ),
     ("ar1 max 10 decay 1.001 resolution 4000week", 34, "resolution \"4000week\" is not accepted"),
-    ("concurrency 20", 0, "a part of concurrency is missing; expected one such as \"ttl 30s\""),
+    ("concurrency 20", 0, "ttl is missing; expected it as in \"ttl 30s\""),
     ("unlimited 5", 10, "word \"5\" is not accepted"),
 ];
 
 #[test]
-fn every_mistake_is_named_with_its_place_and_what_is_accepted() {
-    for (line, column, says) in MISTAKES {
+fn every_error_has_its_field_column_and_what_is_expected() {
+    for (line, column, message) in INVALID {
         let error = line.parse::<Limit>().expect_err(line);
         let text = error.to_string();
-        assert!(text.contains(says), "{line}: {text}");
+        assert!(text.contains(message), "{line}: {text}");
         assert!(text.starts_with(&format!("limit {line:?}")), "{line}: {text}");
         assert_eq!(error.column(), Some(column), "{line}: {text}");
     }
 }
 
 #[test]
-fn a_line_too_long_is_refused_unread() {
+fn a_line_that_is_too_long_is_rejected_before_parsing() {
     let error = format!("gcra 1/s {}", "x".repeat(2000)).parse::<Limit>().unwrap_err();
     assert!(error.to_string().contains("at most 1024 bytes"), "{error}");
 }
 
 #[test]
-fn bounds_are_met_exactly() {
+fn bounds_are_exact() {
     let fits = |line: String| line.parse::<Limit>().is_ok();
     let (half, all) = (1_u64 << 50, 1_u64 << 51);
     assert!(fits(format!("fixed-window 1/{half}us")));
@@ -186,7 +186,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_printed_parses_to_the_same_limit(
+    fn a_printed_limit_parses_to_the_same_limit(
         line in prop::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line)
     ) {
         let limit = limit(&line);
@@ -196,12 +196,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(line in "\\PC{0,60}") {
+    fn parsing_arbitrary_text_does_not_panic(line in "\\PC{0,60}") {
         let _ = line.parse::<Limit>();
     }
 
     #[test]
-    fn no_likely_text_makes_it_panic(
+    fn parsing_likely_text_does_not_panic(
         words in prop::collection::vec(prop_oneof![
             prop::sample::select(&ALGORITHMS[..]).prop_map(str::to_owned),
             prop::sample::select(vec![

@@ -1,14 +1,13 @@
-//! The short ways say what the long way says: checks over packed states, over one word, and states
-//! that were written as bytes.
+//! The fast paths agree with `decide`: checks over packed states and over one word. States survive
+//! being written as bytes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tollgate_core::contract::{ALGORITHMS, limit_line};
-use tollgate_core::{
-    Act, Decision, Id, Item, Key, Limit, Name, Op, Packed, State, StoreError, Time, decide,
-};
+use tollgate_core::storage::{Packed, State, decide};
+use tollgate_core::{Act, Decision, Id, Item, Key, Limit, Name, Op, StoreError, Time};
 
 /// Where one-word states are counted from.
 const ORIGIN: Time = Time::EPOCH;
@@ -26,13 +25,12 @@ fn apply(
     decide(&op, std::slice::from_mut(state), now).map(|outcome| outcome.decision)
 }
 
-/// The packed state that the long way left.
 fn packed(state: Option<&State>) -> Option<Packed> {
     state.and_then(State::packed)
 }
 
-/// Checks over a packed state of the limit's own, and over one word where that is enough.
-fn short_ways(
+/// Checks over a state packed under the limit's own terms, and over one word if that is enough.
+fn fast_paths(
     limit: &Limit,
     before: Option<&State>,
     cost: u64,
@@ -42,16 +40,17 @@ fn short_ways(
     if before.is_some() && kept.is_none() {
         return (None, None);
     }
-    if !kept.is_none_or(|kept| kept.terms().are_of(limit)) {
+    if !kept.is_none_or(|kept| kept.terms().matches(limit)) {
         return (None, None);
     }
-    let by_three = limit.check_words(kept.map(|kept| kept.words()), cost, now);
+    let by_words = limit.check_words(kept.map(|kept| kept.words()), cost, now);
     let word = kept.map_or(Some(0), |kept| kept.one_word(ORIGIN));
     let by_word = word.and_then(|word| limit.check_word(word, ORIGIN, cost, now));
-    (by_three.map(|checked| checked.decision), by_word.map(|(decision, _)| decision))
+    (by_words.map(|outcome| outcome.decision), by_word.map(|(decision, _)| decision))
 }
 
-/// An instant, a cost, which of the two limits asks, and what to do.
+/// Generates the time since the step before, a cost, whether the first limit is used, and what to
+/// do.
 fn step() -> impl Strategy<Value = (u64, u64, bool, Act)> {
     let jump = prop_oneof![0_u64..50, 0_u64..2_000_000, 0_u64..90_000_000_000];
     let cost = prop_oneof![3 => 1_u64..4, 1 => 1_u64..2_000];
@@ -62,17 +61,17 @@ fn step() -> impl Strategy<Value = (u64, u64, bool, Act)> {
     (jump, cost, prop::bool::weighted(0.8), act)
 }
 
-fn hold(limits: [&Limit; 2], steps: &[(u64, u64, bool, Act)]) -> Result<(), TestCaseError> {
+fn check_steps(limits: [&Limit; 2], steps: &[(u64, u64, bool, Act)]) -> Result<(), TestCaseError> {
     let (mut state, mut now) = (None, Time::EPOCH);
     for (jump, cost, first, act) in steps {
         now = Time::from_micros(now.as_micros() + jump).unwrap();
         let limit = limits[usize::from(!first)];
-        let (by_three, by_one) = short_ways(limit, state.as_ref(), *cost, now);
-        let answer = apply(limit, &mut state, *act, *cost, now);
+        let (by_words, by_word) = fast_paths(limit, state.as_ref(), *cost, now);
+        let result = apply(limit, &mut state, *act, *cost, now);
         if *act == Act::Check {
-            let long = answer.ok();
-            prop_assert!(by_three.is_none() || by_three == long, "{by_three:?} {long:?}");
-            prop_assert!(by_one.is_none() || by_one == long, "{by_one:?} {long:?}");
+            let decided = result.ok();
+            prop_assert!(by_words.is_none() || by_words == decided, "{by_words:?} {decided:?}");
+            prop_assert!(by_word.is_none() || by_word == decided, "{by_word:?} {decided:?}");
         }
         state = through_bytes(state)?;
         lasts_until_it_expires(state.as_ref())?;
@@ -91,7 +90,7 @@ fn lasts_until_it_expires(state: Option<&State>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The same state, written and read again; and packed and unpacked if it can be.
+/// Returns the state after writing and reading it, and packing and unpacking it if possible.
 fn through_bytes(state: Option<State>) -> Result<Option<State>, TestCaseError> {
     let Some(state) = state else { return Ok(None) };
     let mut bytes = Vec::new();
@@ -105,24 +104,24 @@ fn through_bytes(state: Option<State>) -> Result<Option<State>, TestCaseError> {
 }
 
 #[test]
-fn the_short_ways_say_the_same() {
+fn fast_paths_agree_with_decide() {
     for algorithm in ALGORITHMS {
         let config =
             ProptestConfig { rng_seed: RngSeed::Fixed(1), cases: 256, ..Default::default() };
         let line = || limit_line(algorithm);
         let steps = prop::collection::vec(step(), 1..60);
         let mut runner = proptest::test_runner::TestRunner::new(config);
-        let held = runner.run(&(line(), line(), steps), |(first, second, steps)| {
+        let result = runner.run(&(line(), line(), steps), |(first, second, steps)| {
             let limits: [Limit; 2] = [first.parse().unwrap(), second.parse().unwrap()];
-            hold([&limits[0], &limits[1]], &steps)
+            check_steps([&limits[0], &limits[1]], &steps)
         });
-        held.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+        result.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
     }
 }
 
 #[test]
-fn most_limits_are_checked_the_short_way() {
-    for (line, ways) in [
+fn most_limits_have_a_fast_path() {
+    for (line, paths) in [
         ("gcra 100/s burst 200", (true, true)),
         ("gcra 7/s", (true, true)),
         ("token-bucket 100/s", (true, true)),
@@ -135,21 +134,21 @@ fn most_limits_are_checked_the_short_way() {
         ("concurrency 10 ttl 1s", (false, false)),
         ("gcra 100/s count-denied", (false, false)),
     ] {
-        let (by_three, by_one) = short_ways(&line.parse().unwrap(), None, 1, Time::EPOCH);
-        assert_eq!((by_three.is_some(), by_one.is_some()), ways, "{line}");
+        let (by_words, by_word) = fast_paths(&line.parse().unwrap(), None, 1, Time::EPOCH);
+        assert_eq!((by_words.is_some(), by_word.is_some()), paths, "{line}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..Default::default() })]
 
-    /// Whatever the bytes are, reading them is no more than a no; and what was read can be asked.
+    /// Reading never panics, and neither do operations on a state that was read.
     #[test]
-    fn any_bytes_are_a_state_or_none(
+    fn arbitrary_bytes_are_a_state_or_none(
         mut words in prop::collection::vec(prop_oneof![0_u64..8, any::<u64>()], 0..40),
-        kind in 0_u64..8,
+        tag in 0_u64..8,
     ) {
-        words.insert(0, kind);
+        words.insert(0, tag);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut state = State::read_from(&mut bytes.as_slice());
         for line in ["gcra 1/s", "leaky-bucket size 3", "fixed-window 1/s", "sliding-log 3/s",

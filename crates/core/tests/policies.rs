@@ -1,4 +1,4 @@
-//! What a policy of several limits answers, and what carries over when limits change.
+//! Decisions of policies with several limits, and what carries over when limits change.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -14,21 +14,21 @@ fn limit(line: &str) -> Limit {
     line.parse().unwrap()
 }
 
-struct Asker {
+struct TestKey {
     store: PlainStore,
     name: Name,
 }
 
-impl Asker {
-    fn new() -> Asker {
-        Asker { store: PlainStore::default(), name: Name::default() }
+impl TestKey {
+    fn new() -> TestKey {
+        TestKey { store: PlainStore::default(), name: Name::default() }
     }
 
-    fn ask(&self, limits: &[Limit], act: Act, cost: u64, micros: u64) -> Decision {
-        self.ask_as(limits, act, cost, micros, None)
+    fn apply(&self, limits: &[Limit], act: Act, cost: u64, micros: u64) -> Decision {
+        self.apply_with_id(limits, act, cost, micros, None)
     }
 
-    fn ask_as(
+    fn apply_with_id(
         &self,
         limits: &[Limit],
         act: Act,
@@ -51,72 +51,72 @@ fn seconds(n: u64) -> Span {
 #[test]
 fn the_tightest_limit_binds() {
     let limits = [limit("gcra 1/s burst 5"), limit("fixed-window 3/min"), limit("unlimited")];
-    let key = Asker::new();
-    let allowed = key.ask(&limits, Act::Check, 1, NOON);
+    let key = TestKey::new();
+    let allowed = key.apply(&limits, Act::Check, 1, NOON);
     assert_eq!((allowed.bound_by, allowed.limit, allowed.remaining), (1, Some(3), Some(2)));
     assert_eq!((allowed.reset_after, allowed.bound_reset_after), (seconds(60), seconds(60)));
-    // Until the other resets, which is the slower one, does not matter to whoever is bound by this.
+    // The limit that binds resets before the other one.
     let other = [limit("gcra 1/s burst 5"), limit("fixed-window 1000/day")];
-    let allowed = Asker::new().ask(&other, Act::Check, 1, NOON);
+    let allowed = TestKey::new().apply(&other, Act::Check, 1, NOON);
     assert_eq!((allowed.bound_by, allowed.bound_reset_after), (0, seconds(1)));
     assert!(allowed.reset_after > seconds(1));
 
-    key.ask(&limits, Act::Check, 2, NOON);
-    let denied = key.ask(&limits, Act::Check, 1, NOON);
+    key.apply(&limits, Act::Check, 2, NOON);
+    let denied = key.apply(&limits, Act::Check, 1, NOON);
     assert!(!denied.allowed);
     assert_eq!((denied.bound_by, denied.retry_after), (1, Some(seconds(60))));
 
-    // Denied by both: the one that makes the caller wait longest.
-    let never = key.ask(&limits, Act::Check, 4, NOON);
+    // Denied by both: the limit with the longest wait binds.
+    let never = key.apply(&limits, Act::Check, 4, NOON);
     assert_eq!((never.bound_by, never.limit, never.retry_after), (1, Some(3), None));
 }
 
 #[test]
-fn the_first_in_order_binds_where_they_are_equal() {
+fn the_first_limit_binds_where_several_are_equal() {
     let limits = [limit("gcra 5/s"), limit("token-bucket 5/s"), limit("leaky-bucket size 5")];
-    let key = Asker::new();
-    assert_eq!(key.ask(&limits, Act::Check, 1, NOON).bound_by, 0);
-    assert_eq!(key.ask(&limits, Act::Check, 6, NOON).bound_by, 0);
+    let key = TestKey::new();
+    assert_eq!(key.apply(&limits, Act::Check, 1, NOON).bound_by, 0);
+    assert_eq!(key.apply(&limits, Act::Check, 6, NOON).bound_by, 0);
 }
 
 #[test]
 fn unlimited_alone_has_no_bound() {
-    let key = Asker::new();
-    let decision = key.ask(&[limit("unlimited")], Act::Check, u64::from(u32::MAX), NOON);
+    let key = TestKey::new();
+    let decision = key.apply(&[limit("unlimited")], Act::Check, u64::from(u32::MAX), NOON);
     assert_eq!((decision.allowed, decision.limit, decision.remaining), (true, None, None));
     assert_eq!((decision.retry_after, decision.reset_after), (Some(Span::ZERO), Span::ZERO));
     assert!(key.store.is_empty());
 }
 
 #[test]
-fn a_limit_that_counts_denied_counts_what_another_denied() {
+fn count_denied_counts_what_another_limit_denied() {
     let limits = [limit("fixed-window 1/min"), limit("fixed-window 5/h count-denied")];
-    let key = Asker::new();
+    let key = TestKey::new();
     for _ in 0..4 {
-        key.ask(&limits, Act::Check, 1, NOON);
+        key.apply(&limits, Act::Check, 1, NOON);
     }
-    let next_minute = key.ask(&limits, Act::Check, 1, NOON + 60 * SECOND);
+    let next_minute = key.apply(&limits, Act::Check, 1, NOON + 60 * SECOND);
     assert!(next_minute.allowed);
     assert_eq!((next_minute.bound_by, next_minute.remaining), (0, Some(0)));
-    assert!(!key.ask(&limits, Act::Check, 1, NOON + 120 * SECOND).allowed);
+    assert!(!key.apply(&limits, Act::Check, 1, NOON + 120 * SECOND).allowed);
 }
 
 #[test]
-fn too_much_debt_is_refused_and_changes_nothing_anywhere() {
+fn a_debt_that_is_too_large_is_an_error_and_changes_no_limit() {
     let limits = [limit("fixed-window 10/h"), limit("gcra 1/week burst 1")];
-    let key = Asker::new();
-    let before = key.ask(&limits, Act::Peek, 1, NOON);
+    let key = TestKey::new();
+    let before = key.apply(&limits, Act::Peek, 1, NOON);
     let subject = Subject::from(Key::new(b"key").unwrap());
     let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
     let op = Op { policy: &key.name, items: &items, act: Act::Charge, cost: 4000, id: None };
     let error = key.store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap_err();
     assert!(error.is_overdrawn());
-    assert_eq!(key.ask(&limits, Act::Peek, 1, NOON), before);
+    assert_eq!(key.apply(&limits, Act::Peek, 1, NOON), before);
 }
 
-/// Raise a limit and it helps at once; lower it and nobody gets a fresh burst.
+/// Raising a limit helps at once, and lowering it gives no key a fresh burst.
 #[test]
-fn what_is_used_stays_used_when_a_limit_changes() {
+fn used_cost_stays_used_when_a_limit_changes() {
     let changes = [
         ("gcra 10/s burst 10", "gcra 10/s burst 20", 15),
         ("gcra 10/s burst 10", "gcra 5/s burst 10", 5),
@@ -132,13 +132,13 @@ fn what_is_used_stays_used_when_a_limit_changes() {
         ("concurrency 10 ttl 1h", "concurrency 20 ttl 1min", 15),
     ];
     for (old, new, left) in changes {
-        let key = Asker::new();
-        assert!(key.ask(&[limit(old)], Act::Check, 5, NOON).allowed);
-        let peeked = key.ask(&[limit(new)], Act::Peek, 1, NOON);
+        let key = TestKey::new();
+        assert!(key.apply(&[limit(old)], Act::Check, 5, NOON).allowed);
+        let peeked = key.apply(&[limit(new)], Act::Peek, 1, NOON);
         assert_eq!(peeked.remaining, Some(left), "{old} -> {new}");
-        // And once a write has moved the state over, it is the same.
+        // It is the same after a write has converted the state.
         if left > 0 {
-            let checked = key.ask(&[limit(new)], Act::Check, 1, NOON);
+            let checked = key.apply(&[limit(new)], Act::Check, 1, NOON);
             assert_eq!(checked.remaining, Some(left - 1), "{old} -> {new}");
         }
     }
@@ -147,26 +147,26 @@ fn what_is_used_stays_used_when_a_limit_changes() {
 #[test]
 fn a_changed_rule_starts_afresh_and_a_peek_does_not_change_it() {
     let (old, new) = ([limit("gcra 1/h burst 5")], [limit("fixed-window 5/h")]);
-    let key = Asker::new();
-    key.ask(&old, Act::Check, 5, NOON);
-    assert_eq!(key.ask(&new, Act::Peek, 1, NOON).remaining, Some(5));
-    assert_eq!(key.ask(&old, Act::Peek, 1, NOON).remaining, Some(0));
-    key.ask(&new, Act::Check, 1, NOON);
-    assert_eq!(key.ask(&old, Act::Peek, 1, NOON).remaining, Some(5));
+    let key = TestKey::new();
+    key.apply(&old, Act::Check, 5, NOON);
+    assert_eq!(key.apply(&new, Act::Peek, 1, NOON).remaining, Some(5));
+    assert_eq!(key.apply(&old, Act::Peek, 1, NOON).remaining, Some(0));
+    key.apply(&new, Act::Check, 1, NOON);
+    assert_eq!(key.apply(&old, Act::Peek, 1, NOON).remaining, Some(5));
 }
 
 #[test]
-fn changing_a_drip_to_and_fro_neither_holds_drops_back_nor_brings_them_early() {
+fn switching_a_drip_back_and_forth_neither_delays_leaks_nor_brings_them_forward() {
     let [slow, fast] =
         [limit("leaky-bucket size 1000 every 10s"), limit("leaky-bucket size 1000 every 5s")];
-    let key = Asker::new();
-    key.ask(std::slice::from_ref(&slow), Act::Check, 500, NOON);
-    // A write each second, in turns: over 60 s between 6 and 12 drops fall.
+    let key = TestKey::new();
+    key.apply(std::slice::from_ref(&slow), Act::Check, 500, NOON);
+    // A write each second, in turns: over 60 s between 6 and 12 units leak.
     for second in 1..=60 {
-        let asks = if second % 2 == 0 { &slow } else { &fast };
-        key.ask(std::slice::from_ref(asks), Act::Check, 1, NOON + second * SECOND);
+        let current = if second % 2 == 0 { &slow } else { &fast };
+        key.apply(std::slice::from_ref(current), Act::Check, 1, NOON + second * SECOND);
     }
-    let used = 1000 - key.ask(&[slow], Act::Peek, 1, NOON + 60 * SECOND).remaining.unwrap();
+    let used = 1000 - key.apply(&[slow], Act::Peek, 1, NOON + 60 * SECOND).remaining.unwrap();
     assert!((548..=554).contains(&used), "{used}");
 }
 
@@ -187,26 +187,26 @@ fn a_factor_makes_a_limit_tighter_or_looser() {
     assert_eq!(error.field(), "factor");
 }
 
-/// A model's answer of up to 1000 tokens, of which 300 were used.
+/// A model's response of up to 1000 tokens, of which 300 were used.
 #[test]
-fn a_reservation_is_corrected_when_the_cost_is_known() {
+fn settling_corrects_a_reservation_to_its_actual_cost() {
     let limits = [limit("token-bucket 1000/min burst 2000")];
-    let key = Asker::new();
-    let reserved = key.ask_as(&limits, Act::Reserve, 1000, NOON, Some("answer-1"));
+    let key = TestKey::new();
+    let reserved = key.apply_with_id(&limits, Act::Reserve, 1000, NOON, Some("answer-1"));
     assert_eq!(reserved.remaining, Some(1000));
-    let settled = key.ask_as(&limits, Act::Settle, 300, NOON + 6 * SECOND, Some("answer-1"));
+    let settled = key.apply_with_id(&limits, Act::Settle, 300, NOON + 6 * SECOND, Some("answer-1"));
     assert_eq!(settled.remaining, Some(1800));
-    let again = key.ask_as(&limits, Act::Settle, 300, NOON + 7 * SECOND, Some("answer-1"));
-    assert_eq!(again, settled, "a retry is answered, not done");
+    let again = key.apply_with_id(&limits, Act::Settle, 300, NOON + 7 * SECOND, Some("answer-1"));
+    assert_eq!(again, settled, "a retry returns the first decision and is not applied");
 }
 
 #[test]
-fn what_left_its_window_is_not_given_back() {
+fn cost_that_left_its_window_is_not_refunded() {
     let limits = [limit("fixed-window 10/min")];
-    let key = Asker::new();
-    key.ask_as(&limits, Act::Reserve, 8, NOON + 59 * SECOND, Some("late"));
-    key.ask(&limits, Act::Check, 5, NOON + 60 * SECOND);
-    let settled = key.ask_as(&limits, Act::Settle, 1, NOON + 61 * SECOND, Some("late"));
+    let key = TestKey::new();
+    key.apply_with_id(&limits, Act::Reserve, 8, NOON + 59 * SECOND, Some("late"));
+    key.apply(&limits, Act::Check, 5, NOON + 60 * SECOND);
+    let settled = key.apply_with_id(&limits, Act::Settle, 1, NOON + 61 * SECOND, Some("late"));
     assert_eq!(settled.remaining, Some(5));
 }
 
@@ -219,7 +219,7 @@ fn each_limit_counts_its_own_subject() {
     .unwrap();
     let store = PlainStore::default();
     let check = |user: &str, ip: &str| {
-        let keys = |kind: Option<&str>| match kind {
+        let keys = |name: Option<&str>| match name {
             Some("user") => Key::new(user.as_bytes()).ok(),
             Some("ip") => Key::new(ip.as_bytes()).ok(),
             _ => None,
@@ -231,14 +231,14 @@ fn each_limit_counts_its_own_subject() {
     };
     assert_eq!(check("ann", "1"), (true, 0));
     assert_eq!(check("ann", "1"), (true, 0));
-    assert_eq!(check("ann", "2"), (false, 0), "ann is out of her own");
+    assert_eq!(check("ann", "2"), (false, 0), "ann has no quota left");
     assert_eq!(check("bob", "1"), (true, 1), "the address has none left");
     assert_eq!(check("bob", "1"), (false, 1));
-    assert_eq!(check("eve", "3"), (true, 2), "the last for everyone");
+    assert_eq!(check("eve", "3"), (true, 2), "the last of per all");
     assert_eq!(check("kim", "4"), (false, 2));
 
     let missing = policy.items(|_| None).unwrap_err();
-    assert_eq!(missing.to_string(), "a limit counts per user, but no user is given");
+    assert_eq!(missing.to_string(), "missing key \"user\": a limit counts per user");
 }
 
 /// Two users may choose the same id, and share the state of `per all`.
@@ -247,52 +247,52 @@ fn an_id_belongs_to_its_subjects() {
     let lines = ["concurrency 5 ttl 30s per user", "concurrency 2 ttl 30s per all"];
     let policy = Policy::parse(Name::default(), lines).unwrap();
     let store = PlainStore::default();
-    let ask = |user: &str, act: Act| {
+    let apply = |user: &str, act: Act| {
         let items = policy.items(|_| Key::new(user.as_bytes()).ok()).unwrap();
         let id = Id::new(b"1").ok();
         let op = Op { policy: policy.name(), items: &items, act, cost: 1, id };
         store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap().remaining
     };
-    assert_eq!(ask("ann", Act::Check), Some(1));
-    assert_eq!(ask("bob", Act::Check), Some(0));
-    assert_eq!(ask("ann", Act::Release), Some(1), "bob still holds his");
-    assert_eq!(ask("bob", Act::Release), Some(2));
+    assert_eq!(apply("ann", Act::Check), Some(1));
+    assert_eq!(apply("bob", Act::Check), Some(0));
+    assert_eq!(apply("ann", Act::Release), Some(1), "bob still holds his");
+    assert_eq!(apply("bob", Act::Release), Some(2));
 }
 
 #[test]
-fn decide_wants_one_state_for_each_limit() {
+fn decide_requires_one_state_for_each_limit() {
     let (limit, name) = (limit("gcra 1/s burst 1"), Name::default());
     let subject = Subject::from(Key::new(b"key").unwrap());
     let items = [Item { limit: &limit, subject }];
     let op = Op { policy: &name, items: &items, act: Act::Check, cost: 1, id: None };
-    let error = tollgate_core::decide(&op, &mut [], Time::EPOCH).unwrap_err();
+    let error = tollgate_core::storage::decide(&op, &mut [], Time::EPOCH).unwrap_err();
     assert!(error.is_malformed(), "{error}");
 }
 
 #[test]
 fn a_limit_that_is_switched_off_can_still_be_reset() {
-    let key = Asker::new();
-    key.ask(&[limit("gcra 1/h burst 1")], Act::Check, 1, NOON);
-    key.ask(&[limit("gcra 1/h burst 1 factor 0")], Act::Reset, 1, NOON);
-    assert_eq!(key.ask(&[limit("gcra 1/h burst 1")], Act::Peek, 1, NOON).remaining, Some(1));
+    let key = TestKey::new();
+    key.apply(&[limit("gcra 1/h burst 1")], Act::Check, 1, NOON);
+    key.apply(&[limit("gcra 1/h burst 1 factor 0")], Act::Reset, 1, NOON);
+    assert_eq!(key.apply(&[limit("gcra 1/h burst 1")], Act::Peek, 1, NOON).remaining, Some(1));
 }
 
-/// Water drains but once, however many reservations it was taken for.
+/// Cost drains only once, however many reservations it was taken for.
 #[test]
-fn several_reservations_do_not_give_the_same_water_back() {
+fn several_reservations_do_not_refund_the_same_cost() {
     for line in
         ["gcra 1/s burst 100", "leaky-bucket size 100", "token-bucket 25/25s burst 100 whole"]
     {
-        let (limits, key) = ([limit(line)], Asker::new());
+        let (limits, key) = ([limit(line)], TestKey::new());
         for id in ["a", "b"] {
-            assert!(key.ask_as(&limits, Act::Reserve, 25, NOON, Some(id)).allowed);
+            assert!(key.apply_with_id(&limits, Act::Reserve, 25, NOON, Some(id)).allowed);
         }
         let later = NOON + 25 * SECOND;
-        assert!(key.ask(&limits, Act::Check, 75, later).allowed);
+        assert!(key.apply(&limits, Act::Check, 75, later).allowed);
         for id in ["a", "b"] {
-            key.ask_as(&limits, Act::Settle, 0, later, Some(id));
+            key.apply_with_id(&limits, Act::Settle, 0, later, Some(id));
         }
-        let left = key.ask(&limits, Act::Peek, 1, later).remaining.unwrap();
+        let left = key.apply(&limits, Act::Peek, 1, later).remaining.unwrap();
         assert!(left <= 25, "{line}: 75 were taken just now, and {left} are left");
     }
 }
@@ -301,42 +301,42 @@ fn several_reservations_do_not_give_the_same_water_back() {
 fn a_reservation_can_be_settled_for_an_hour() {
     let limits = [limit("fixed-window 10/day")];
     for (minutes, left) in [(1, 1), (59, 1), (60, 5)] {
-        let key = Asker::new();
-        key.ask_as(&limits, Act::Reserve, 5, NOON, Some("download"));
+        let key = TestKey::new();
+        key.apply_with_id(&limits, Act::Reserve, 5, NOON, Some("download"));
         let then = NOON + minutes * 60 * SECOND;
-        let settled = key.ask_as(&limits, Act::Settle, 9, then, Some("download"));
+        let settled = key.apply_with_id(&limits, Act::Settle, 9, then, Some("download"));
         assert_eq!(settled.remaining, Some(left), "after {minutes} minutes");
     }
 }
 
-/// Whoever does not know the cost reserves nothing, and pays when it is known.
+/// A caller that does not know the cost reserves zero, and is charged when it is known.
 #[test]
-fn nothing_can_be_reserved_and_settled_with_more() {
-    let (limits, key) = ([limit("gcra 10/h")], Asker::new());
-    let reserved = key.ask_as(&limits, Act::Reserve, 0, NOON, Some("x"));
+fn a_reservation_of_zero_can_be_settled_with_more() {
+    let (limits, key) = ([limit("gcra 10/h")], TestKey::new());
+    let reserved = key.apply_with_id(&limits, Act::Reserve, 0, NOON, Some("x"));
     assert_eq!((reserved.remaining, reserved.reset_after), (Some(10), Span::ZERO));
-    assert_eq!(key.ask_as(&limits, Act::Settle, 4, NOON, Some("x")).remaining, Some(6));
+    assert_eq!(key.apply_with_id(&limits, Act::Settle, 4, NOON, Some("x")).remaining, Some(6));
 }
 
-/// An answer that says "you hold it" must not outlive the lease.
+/// A remembered decision must not outlive its lease.
 #[test]
 fn a_lease_that_has_ended_is_not_remembered() {
-    let (limits, key) = ([limit("concurrency 1 ttl 30s")], Asker::new());
-    assert!(key.ask_as(&limits, Act::Check, 1, NOON, Some("a")).allowed);
-    assert!(key.ask_as(&limits, Act::Check, 1, NOON + 29 * SECOND, Some("a")).allowed);
-    assert!(key.ask_as(&limits, Act::Check, 1, NOON + 40 * SECOND, Some("b")).allowed);
-    assert!(!key.ask_as(&limits, Act::Check, 1, NOON + 41 * SECOND, Some("a")).allowed);
+    let (limits, key) = ([limit("concurrency 1 ttl 30s")], TestKey::new());
+    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON, Some("a")).allowed);
+    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON + 29 * SECOND, Some("a")).allowed);
+    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON + 40 * SECOND, Some("b")).allowed);
+    assert!(!key.apply_with_id(&limits, Act::Check, 1, NOON + 41 * SECOND, Some("a")).allowed);
 }
 
-/// A write must not forget what a clock that steps back could still count: slots of 5 s do not fit
-/// a window of 7 evenly, so one ends in the middle of another.
+/// A write must not drop what still counts if the clock steps back: slots of 5 s do not fit a
+/// window of 7 s evenly, so one ends in the middle of another.
 #[test]
-fn a_slot_that_ended_since_the_newest_began_counts_when_the_clock_steps_back() {
+fn a_slot_that_ended_in_the_newest_slot_counts_when_the_clock_steps_back() {
     let (limits, key) =
-        ([limit("sliding-counters 10/7s resolution 5s edge lenient")], Asker::new());
+        ([limit("sliding-counters 10/7s resolution 5s edge lenient")], TestKey::new());
     for (cost, second) in [(4, 5), (3, 10), (1, 13)] {
-        assert!(key.ask(&limits, Act::Check, cost, second * SECOND).allowed);
+        assert!(key.apply(&limits, Act::Check, cost, second * SECOND).allowed);
     }
-    let remaining = |second| key.ask(&limits, Act::Peek, 1, second * SECOND).remaining;
+    let remaining = |second| key.apply(&limits, Act::Peek, 1, second * SECOND).remaining;
     assert_eq!([remaining(13), remaining(9), remaining(13)], [Some(6), Some(2), Some(6)]);
 }

@@ -1,5 +1,5 @@
 //! The conformance vectors that are not traces: legacy limits and `CL.THROTTLE`. (The traces are
-//! part of the contract that every store runs.)
+//! part of the contract suite that every store runs.)
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
@@ -10,7 +10,7 @@ const LEGACY: &str = include_str!("../src/contract/vectors/legacy_limits.json");
 const CL_THROTTLE: &str = include_str!("../src/contract/vectors/cl_throttle.json");
 
 #[test]
-fn legacy_limits_become_the_same_buckets() {
+fn legacy_limits_convert_to_the_expected_buckets() {
     let cases: Vec<Value> = serde_json::from_str(LEGACY).unwrap();
     assert!(!cases.is_empty());
     for case in cases {
@@ -45,7 +45,7 @@ fn legacy_without_a_bound_is_unlimited() {
     assert_eq!(absent.leak(), "legacy max 10 duration 10s".parse::<Limit>().unwrap().leak());
 }
 
-/// The reply of `CL.THROTTLE`, whose seconds round up from the exact wait.
+/// Returns the reply of `CL.THROTTLE`, whose seconds are the exact wait rounded up.
 fn reply(decision: &Decision) -> [i64; 5] {
     let number = |value: u64| i64::try_from(value).unwrap();
     let wait = decision.retry_after.filter(|_| !decision.allowed);
@@ -86,7 +86,7 @@ fn cl_throttle_is_gcra() {
 }
 
 #[test]
-fn rates_that_cl_throttle_refuses_are_no_limits() {
+fn rates_that_cl_throttle_rejects_are_invalid_limits() {
     for line in
         ["gcra 0/0s burst 11", "gcra 0/60s burst 11", "gcra 30/0s burst 11", "gcra 30/60s burst x"]
     {

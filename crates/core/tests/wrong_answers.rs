@@ -1,4 +1,4 @@
-//! Wrong answers that other limiters are known to give, one test each.
+//! Known bugs of other limiters, one test each.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -7,34 +7,35 @@ mod support;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use support::Asker;
+use support::TestPolicy;
 use tollgate_core::{Act, Decision, Limit, Span};
 
-/// One key of one policy, asked by itself.
-struct Client(Asker);
+/// One key of one policy.
+struct Client(TestPolicy);
 
 impl Client {
     fn new(lines: &[&str]) -> Client {
-        Client(Asker::new(lines))
+        Client(TestPolicy::new(lines))
     }
 
     fn check(&self, cost: u64, micros: u64) -> Decision {
-        self.0.ask("key", Act::Check, cost, None, micros)
+        self.0.apply("key", Act::Check, cost, None, micros)
     }
 
-    /// How many checks of cost 1 pass at that instant.
+    /// Returns how many checks of cost 1 are allowed at this instant.
     fn burst(&self, micros: u64) -> usize {
         (0..10_000).take_while(|_| self.check(1, micros).allowed).count()
     }
 }
 
 /// governor 0.10: one cell per day and a burst of 213,505 overflows its nanoseconds, and a release
-/// build lets one cell through. We refuse the limit by its bound, and keep the largest that fits.
+/// build lets one cell through. We reject the limit because it is out of bounds, and accept the
+/// largest that fits.
 #[test]
-fn a_burst_that_would_overflow_is_refused() {
-    let refused = "gcra 1/day burst 213505".parse::<Limit>().unwrap_err();
-    assert_eq!(refused.field(), "burst");
-    assert_eq!(refused.value(), "213505");
+fn a_burst_that_would_overflow_is_rejected() {
+    let error = "gcra 1/day burst 213505".parse::<Limit>().unwrap_err();
+    assert_eq!(error.field(), "burst");
+    assert_eq!(error.value(), "213505");
     assert!("gcra 1/day burst 26063".parse::<Limit>().is_err());
     let largest = Client::new(&["gcra 1/day burst 26062"]);
     assert_eq!(largest.burst(1_700_000_000_000_000), 10_000);
@@ -42,9 +43,9 @@ fn a_burst_that_would_overflow_is_refused() {
     assert!(!largest.check(1, 1_700_000_000_000_000).allowed);
 }
 
-/// throttlecrab 0.4: burst 10, one per second, drained, then 15 s of rest: 15 pass at one instant.
+/// throttlecrab 0.4: burst 10, one per second, drained, then 15 s idle: 15 pass at one instant.
 #[test]
-fn a_pause_earns_no_second_burst() {
+fn a_pause_earns_no_more_than_one_burst() {
     for line in ["gcra 1/s burst 10", "token-bucket 1/s burst 10", "leaky-bucket size 10"] {
         let key = Client::new(&[line]);
         assert_eq!(key.burst(1_000_000), 10, "{line}");
@@ -52,10 +53,10 @@ fn a_pause_earns_no_second_burst() {
     }
 }
 
-/// redis-cell and others cut waits to whole milliseconds or seconds, so that a denial says "retry
-/// after 0".
+/// redis-cell and others truncate waits to whole milliseconds or seconds, so that a denial says
+/// "retry after 0".
 #[test]
-fn a_denial_never_says_retry_at_once() {
+fn a_denial_never_has_retry_after_zero() {
     let key = Client::new(&["gcra 10000/s burst 1"]);
     assert!(key.check(1, 0).allowed);
     let denied = key.check(1, 0);
@@ -67,16 +68,16 @@ fn a_denial_never_says_retry_at_once() {
 
 /// redis-cell divides by whole microseconds: rates above a million per second divide by zero.
 #[test]
-fn more_than_one_a_tick_is_counted_exactly() {
+fn more_than_one_per_tick_is_counted_exactly() {
     let key = Client::new(&["gcra 3000000/s burst 3"]);
     assert_eq!(key.burst(0), 3);
     assert_eq!(key.burst(1), 3);
     assert_eq!(key.check(4, 1).retry_after, None);
 }
 
-/// An interval cut to whole ticks drifts: 3 a second is one every 333,333 and a third.
+/// An interval truncated to whole ticks drifts: 3 a second is one every 333,333 and a third ticks.
 #[test]
-fn a_third_of_a_second_is_a_third() {
+fn a_third_of_a_second_does_not_drift() {
     let key = Client::new(&["gcra 3/s burst 1"]);
     let (mut now, mut passed) = (0, 0);
     while now < 3_600_000_000 {
@@ -87,10 +88,10 @@ fn a_third_of_a_second_is_a_third() {
     assert_eq!(passed, 3 * 3600);
 }
 
-/// limitador compares first and adds afterwards, so callers at once pass together; two atomics for
-/// one fact lose an addition. One queue, for every rule.
+/// limitador compares first and adds afterwards, so concurrent callers pass together; two atomics
+/// for one value lose an addition. Here every rule is one queue.
 #[test]
-fn callers_at_once_are_one_queue() {
+fn concurrent_callers_are_one_queue() {
     let lines = [
         "gcra 1/week burst 1000",
         "leaky-bucket size 1000 drip 1 every 1week",
@@ -119,9 +120,9 @@ fn callers_at_once_are_one_queue() {
     }
 }
 
-/// A cost that can never fit is "never", and says so whatever the state.
+/// Whatever the state.
 #[test]
-fn what_can_never_fit_says_never() {
+fn a_cost_that_can_never_fit_has_no_retry_after() {
     let key = Client::new(&["gcra 1/s burst 5"]);
     assert_eq!(key.check(6, 0).retry_after, None);
     assert!(key.check(5, 0).allowed);

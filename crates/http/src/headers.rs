@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::{Decision, Key, Limit, Policy, RuleParams, Span, Time};
+use tollgate_core::remote::RuleParams;
+use tollgate_core::{Decision, Key, Limit, Policy, Span, Time};
 
 use crate::limit_name::LimitName;
 

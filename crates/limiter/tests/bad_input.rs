@@ -52,12 +52,12 @@ fn a_cost_that_cannot_fit_has_no_retry_after() {
         assert_eq!((decision.allowed, decision.retry_after), (false, None), "{line}");
         assert_eq!(limiter.store().stats().keys, 0, "{line}: a denial is free");
         let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
-        assert_message(&error, "a cost above 4294967295");
+        assert_message(&error, "cost exceeds 4294967295");
         let error = limiter.key("a").cost(u64::MAX).charge().unwrap_err();
-        assert_message(&error, "a cost above 4294967295");
+        assert_message(&error, "cost exceeds 4294967295");
         assert!(limiter.check("a").unwrap().allowed);
         let error = limiter.key("a").cost(1 << 32).check().unwrap_err();
-        assert_message(&error, "a cost above 4294967295");
+        assert_message(&error, "cost exceeds 4294967295");
     }
 }
 
@@ -82,7 +82,7 @@ fn operations_that_need_an_id_fail_without_one() {
     let limiter = limiter(&["concurrency 2 ttl 1s"]);
     let request = limiter.key("a");
     for result in [request.reserve(), request.settle(), request.release(), request.renew()] {
-        assert_message(&result.unwrap_err(), "an operation that needs an id has none");
+        assert_message(&result.unwrap_err(), "missing id");
     }
     assert_message(&limiter.key("a").id("").check().unwrap_err(), "id is empty");
     assert_message(&limiter.key("a").id(&[0; 65]).check().unwrap_err(), "id has 65 bytes");
@@ -91,7 +91,7 @@ fn operations_that_need_an_id_fail_without_one() {
 #[test]
 fn a_subject_without_a_key_is_named_in_the_error() {
     let limiter = limiter(&["gcra 1/s per ip", "gcra 1/s"]);
-    assert_message(&limiter.check("a").unwrap_err(), "a limit counts per ip, but no ip is given");
+    assert_message(&limiter.check("a").unwrap_err(), "missing key \"ip\": a limit counts per ip");
     assert_message(&limiter.keys(&[("ip", "a")]).check().unwrap_err(), "the nameless key");
     assert_message(&limiter.keys(&[("ip", ""), ("", "b")]).check().unwrap_err(), "key is empty");
     assert!(limiter.keys(&[("ip", "a"), ("", "b")]).check().unwrap().allowed);

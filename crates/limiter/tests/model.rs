@@ -20,7 +20,7 @@ fn memory() -> Arc<MemoryStore> {
 }
 
 fn hold(algorithm: Algorithm) {
-    store::hold(algorithm, memory);
+    store::compare_with_model(algorithm, memory);
 }
 
 tollgate_model::test_each_algorithm!(hold);

@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tollgate_core::{Act, Limit, MAX_COUNT, Op, RuleParams, Span, StoreError, Time};
+use tollgate_core::remote::RuleParams;
+use tollgate_core::storage::MAX_COUNT;
+use tollgate_core::{Act, Limit, Op, Span, StoreError, Time};
 
 use crate::call::bytes::put;
 use crate::call::keys::Prefix;
@@ -103,7 +105,7 @@ impl Call {
         shape.changes = part.changes;
         shape.closes = part.closes.map(|(act, _)| act);
         let items = positions.iter().filter_map(|position| op.items.get(*position));
-        let measures = positions.iter().copied().zip(items.map(|item| item.limit.measure()));
+        let measures = positions.iter().copied().zip(items.map(|item| item.limit.exact_capacity()));
         let asked = Asked { cost: op.cost, measures: measures.collect() };
         let keys = keys(op, &shape, positions, prefix);
         let argument = argument(part, when, &shape, &asked);

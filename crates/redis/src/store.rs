@@ -1,6 +1,7 @@
 //! The store: operations become calls of a script, and its answers decisions.
 
-use tollgate_core::{Apply, Decision, Op, RemoteState, Store, StoreError, Time, remote_decision};
+use tollgate_core::remote::{RemoteState, remote_decision};
+use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
 use crate::call::keys::Prefix;
 use crate::call::reply::{Decided, Reply};
@@ -169,8 +170,10 @@ fn answer_here(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
     if op.touches_state() {
         return None;
     }
-    let limits =
-        op.items.iter().map(|item| (item.limit.measure(), RemoteState::Nothing, Time::EPOCH));
+    let limits = op
+        .items
+        .iter()
+        .map(|item| (item.limit.exact_capacity(), RemoteState::Nothing, Time::EPOCH));
     Some(Ok(remote_decision(true, op.cost, limits)))
 }
 

@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 use crate::{Act, Limit, MAX_COST, Span, Time};
 
-/// The ten names.
+/// The algorithms that the laws are tested on.
 pub const ALGORITHMS: [&str; 10] = [
     "gcra",
     "token-bucket",
@@ -26,19 +26,18 @@ pub const ALGORITHMS: [&str; 10] = [
 pub struct Step {
     /// What to do.
     pub act: Act,
-    /// How much.
+    /// The cost.
     pub cost: u64,
-    /// Under which id.
+    /// The id.
     pub id: Option<&'static str>,
-    /// How far time moves before it, in thousandths of the time a full key takes to reset; plus
-    /// so many ticks.
+    /// How far time moves before it: thousandths of the time a full key takes to reset, and ticks.
     pub moves: (i64, i64),
-    /// Which of the case's limits asks: they differ in their numbers.
+    /// Which variant of the case's limits is used. The variants differ in their numbers.
     pub variant: usize,
 }
 
 impl fmt::Debug for Step {
-    /// One line a step, so that a broken law can be read.
+    /// Writes one line, so that a failing case is readable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Step { act, cost, id, moves: (permille, ticks), variant } = self;
         write!(f, "{act} {cost}, {permille}/1000 and {ticks} later, limits {variant}")?;
@@ -51,7 +50,7 @@ impl Step {
         Step { act, cost, id: None, moves: (0, 0), variant: 0 }
     }
 
-    /// When it happens, if the one before it was at `now`.
+    /// Returns its instant, if the step before it was at `now`.
     pub(super) fn time(&self, limits: &[Limit], now: Time) -> Time {
         let reset =
             limits.iter().filter_map(Limit::full_reset_after).max().map_or(0, Span::as_micros);
@@ -81,11 +80,11 @@ fn length() -> impl Strategy<Value = String> {
     (1_u32..100, unit).prop_map(|(n, unit)| format!("{n}{unit}"))
 }
 
-/// A random limit line of that algorithm, without `count-denied`.
+/// Generates limit lines of an algorithm, without `count-denied`.
 pub fn limit_line(algorithm: &'static str) -> BoxedStrategy<String> {
     let text = |strategy: BoxedStrategy<String>| {
         let named = strategy.prop_map(move |rest| format!("{algorithm} {rest}"));
-        // The generator does not know the bounds; what lies beyond them is another test's matter.
+        // The generator does not know the bounds; other tests cover lines out of bounds.
         named.prop_filter("out of bounds", |line| line.parse::<Limit>().is_ok()).boxed()
     };
     text(match algorithm {
@@ -157,7 +156,7 @@ fn cost(capacity: u64) -> impl Strategy<Value = u64> {
     ]
 }
 
-/// How time moves: mostly forward, sometimes not at all, sometimes back.
+/// Generates how time moves: mostly forward, sometimes not at all, sometimes back.
 fn moves() -> impl Strategy<Value = (i64, i64)> {
     prop_oneof![
         4 => Just((0, 0)),
@@ -168,7 +167,7 @@ fn moves() -> impl Strategy<Value = (i64, i64)> {
     ]
 }
 
-/// Random operations for limits of that capacity, which ask in `variants` versions.
+/// Generates operations for limits of this capacity in this many variants.
 pub fn steps(capacity: u64, variants: usize) -> impl Strategy<Value = Vec<Step>> {
     let id = proptest::option::weighted(0.2, select(&["a", "b", "c"][..]));
     let variant = prop_oneof![4 => Just(0), 1 => 0..variants.max(1)];
@@ -180,8 +179,8 @@ pub fn steps(capacity: u64, variants: usize) -> impl Strategy<Value = Vec<Step>>
     proptest::collection::vec(step, 1..25)
 }
 
-/// When a case begins: near the epoch, in our days, around a change of clocks, and near the end of
-/// time.
+/// Generates the start of a case: near the epoch, in the present, around a change of clocks, and
+/// near [`Time::MAX`].
 pub(super) fn start() -> impl Strategy<Value = Time> {
     const SUMMER_TIME_BEGINS: u64 = 1_711_846_800_000_000;
     let last = Time::MAX.as_micros();

@@ -4,31 +4,32 @@
 use proptest::prelude::*;
 
 use super::generate::{ALGORITHMS, Step, limit_line, start};
-use super::{Asker, Suite};
+use super::{Suite, TestKey};
 use crate::{Act, Decision, Limit, MAX_COST, Time};
 
-/// Two keys that live through the same: one reserves estimates and settles them at last, the other
-/// is charged the actual costs at once.
+/// The same events for two keys: one reserves estimates and settles them at the end, the other is
+/// charged the actual costs at once.
 #[derive(Debug)]
-struct Life {
+struct Scenario {
     line: String,
     start: Time,
     events: Vec<Event>,
-    /// How long until all is settled.
+    /// The time before each settle, in thousandths of the time a full key takes to reset.
     wait: i64,
 }
 
-/// Something that happens to both, so long after what came before.
+/// An event that happens to both keys.
 #[derive(Debug)]
 struct Event {
     act: Act,
     cost: u64,
-    /// What a reservation turns out to have cost.
+    /// The actual cost of a reservation.
     actual: u64,
+    /// The time since the event before, in thousandths of the time a full key takes to reset.
     permille: i64,
 }
 
-/// The most reservations of one life.
+/// The ids of the reservations; there is at most one reservation for each.
 const IDS: [&str; 4] = ["r0", "r1", "r2", "r3"];
 /// How long a reservation can be settled; after that it stands as charged.
 const RESERVATION_TTL: u64 = 3_600_000_000;
@@ -43,7 +44,7 @@ fn event(acts: &'static [Act]) -> impl Strategy<Value = Event> {
     })
 }
 
-fn life(line: BoxedStrategy<String>, acts: &'static [Act]) -> impl Strategy<Value = Life> {
+fn scenario(line: BoxedStrategy<String>, acts: &'static [Act]) -> impl Strategy<Value = Scenario> {
     let events = proptest::collection::vec(event(acts), 1..9);
     (line, start(), events, 0_i64..900).prop_map(|(line, start, mut events, wait)| {
         let mut reserved = 0_usize;
@@ -51,7 +52,7 @@ fn life(line: BoxedStrategy<String>, acts: &'static [Act]) -> impl Strategy<Valu
             reserved = reserved.saturating_add(usize::from(event.act == Act::Reserve));
             event.act != Act::Reserve || reserved <= IDS.len()
         });
-        Life { line, start, events, wait }
+        Scenario { line, start, events, wait }
     })
 }
 
@@ -60,21 +61,22 @@ fn step(act: Act, cost: u64, id: Option<&'static str>, permille: i64) -> Step {
 }
 
 impl Suite<'_> {
-    /// The key that was charged at once never has less room than the one that settled.
+    /// Tests that the key that was charged at once never has less room than the one that settled.
     ///
-    /// Not asked of buckets that drip and windows that open with a request. Their rhythm began
-    /// with the reservation and is not wound back, so what others took meanwhile may leave them up
-    /// to one interval sooner than if the reservation had never been. And of a level that fades,
-    /// what is below a millionth of its `max` is lost: up to one unit with each reservation.
+    /// Buckets that leak at intervals and windows that open with a request are left out. Their
+    /// intervals started with the reservation and are not moved back, so cost taken meanwhile may
+    /// leave up to one interval sooner than if the reservation had never been made. Of a level that
+    /// decays, what is below a millionth of its `max` is lost: up to one unit with each
+    /// reservation.
     pub fn settling_is_never_more_generous(&self) {
-        let no_rhythm = |name: &&str| !matches!(*name, "leaky-bucket" | "request-window");
-        for algorithm in ALGORITHMS.into_iter().filter(no_rhythm) {
+        let has_no_interval = |name: &&str| !matches!(*name, "leaky-bucket" | "request-window");
+        for algorithm in ALGORITHMS.into_iter().filter(has_no_interval) {
             let flows = limit_line(algorithm).prop_filter("drips", |line| !line.contains("whole"));
-            let cases = life(flows.boxed(), &[Act::Reserve, Act::Charge, Act::Refund]);
+            let cases = scenario(flows.boxed(), &[Act::Reserve, Act::Charge, Act::Refund]);
             let law = format!("settling is never more generous ({algorithm})");
             let lost = if algorithm == "ar1" { IDS.len() as u64 } else { 0 };
-            self.hold(&law, &cases, |life| {
-                self.live(&life, false, |settled, charged| {
+            self.check_law(&law, &cases, |scenario| {
+                self.compare_keys(&scenario, false, |settled, charged| {
                     let room = charged.remaining.unwrap_or(0).saturating_add(lost);
                     let stricter = settled.remaining <= Some(room);
                     prop_assert!(stricter, "settled {:?}, charged {:?}", settled, charged);
@@ -84,14 +86,14 @@ impl Suite<'_> {
         }
     }
 
-    /// While other cost remains beneath it, settling is exact. (A level that fades is a double, so
-    /// there it is as near as doubles are.)
+    /// Tests that settling is exact while other cost remains. (A level that decays is a double, so
+    /// it is only as exact as doubles are.)
     pub fn settling_is_exact_over_other_cost(&self) {
         for algorithm in ALGORITHMS.into_iter().filter(|name| *name != "ar1") {
-            let cases = life(limit_line(algorithm), &[Act::Reserve, Act::Charge]);
+            let cases = scenario(limit_line(algorithm), &[Act::Reserve, Act::Charge]);
             let law = format!("settling is exact over other cost ({algorithm})");
-            self.hold(&law, &cases, |life| {
-                self.live(&life, true, |settled, charged| {
+            self.check_law(&law, &cases, |scenario| {
+                self.compare_keys(&scenario, true, |settled, charged| {
                     prop_assert_eq!(settled.remaining, charged.remaining);
                     prop_assert_eq!(settled.reset_after, charged.reset_after);
                     Ok(())
@@ -100,25 +102,27 @@ impl Suite<'_> {
         }
     }
 
-    /// Lives both lives and compares them at several instants after all is settled; `beneath` it
-    /// there may be other cost, more than can drain meanwhile.
+    /// Applies the events to both keys and compares them at several instants after all is settled.
+    /// With `beneath` both have other cost too, more than can drain meanwhile.
     ///
-    /// A debt that is too large is refused, and a reservation may be denied: then there is nothing
-    /// to compare.
-    fn live(
+    /// The debt may be too large, and a reservation may be denied: then there is nothing to
+    /// compare.
+    fn compare_keys(
         &self,
-        life: &Life,
+        scenario: &Scenario,
         beneath: bool,
         compare: impl Fn(Decision, Decision) -> Result<(), TestCaseError>,
     ) -> Result<(), TestCaseError> {
-        let limits: Vec<Limit> = life.line.parse().into_iter().collect();
-        let keys = (&self.key(), &self.key());
-        let Some((mut now, open)) = happen(keys, &limits, life, beneath) else { return Ok(()) };
+        let limits: Vec<Limit> = scenario.line.parse().into_iter().collect();
+        let keys = (&self.new_key(), &self.new_key());
+        let Some((mut now, open)) = apply_events(keys, &limits, scenario, beneath) else {
+            return Ok(());
+        };
         for (id, actual) in open {
-            let settle = step(Act::Settle, actual, Some(id), life.wait);
+            let settle = step(Act::Settle, actual, Some(id), scenario.wait);
             now = settle.time(&limits, now);
-            if now.since(life.start).as_micros() >= RESERVATION_TTL
-                || keys.0.ask(&limits, &settle, now).is_err()
+            if now.since(scenario.start).as_micros() >= RESERVATION_TTL
+                || keys.0.apply(&limits, &settle, now).is_err()
             {
                 return Ok(());
             }
@@ -127,64 +131,70 @@ impl Suite<'_> {
     }
 }
 
-/// Does the events to both keys. Answers when it is then, and what is to be settled.
+/// Applies the events to both keys. Returns the instant after them, and what is to be settled.
 ///
-/// With other cost `beneath`, all is reserved at the start, while there is room for it.
-fn happen(
-    keys: (&Asker<'_>, &Asker<'_>),
+/// With other cost `beneath`, all reservations are made at the start, while there is room for them.
+fn apply_events(
+    keys: (&TestKey<'_>, &TestKey<'_>),
     limits: &[Limit],
-    life: &Life,
+    scenario: &Scenario,
     beneath: bool,
 ) -> Option<(Time, Vec<(&'static str, u64)>)> {
     let (reserved, others): (Vec<&Event>, Vec<&Event>) =
-        life.events.iter().partition(|event| beneath && event.act == Act::Reserve);
-    let (mut now, mut ids, mut open) = (life.start, IDS.iter(), Vec::new());
+        scenario.events.iter().partition(|event| beneath && event.act == Act::Reserve);
+    let (mut now, mut ids, mut open) = (scenario.start, IDS.iter(), Vec::new());
     for event in reserved {
         open.push(reserve(keys, limits, event, ids.next()?, now)?);
     }
     if beneath {
-        both(keys, limits, &step(Act::Charge, lasting(limits), None, 0), now).then_some(())?;
+        apply_to_both(keys, limits, &step(Act::Charge, lasting_cost(limits), None, 0), now)
+            .then_some(())?;
     }
     for event in others {
         let other = step(event.act, event.cost, None, event.permille);
         now = other.time(limits, now);
         match event.act {
             Act::Reserve => open.push(reserve(keys, limits, event, ids.next()?, now)?),
-            _ => both(keys, limits, &other, now).then_some(())?,
+            _ => apply_to_both(keys, limits, &other, now).then_some(())?,
         }
     }
     Some((now, open))
 }
 
-/// Reserves the estimate of one key and charges the actual cost to the other.
+/// Reserves the estimate on one key and charges the actual cost to the other.
 fn reserve(
-    keys: (&Asker<'_>, &Asker<'_>),
+    keys: (&TestKey<'_>, &TestKey<'_>),
     limits: &[Limit],
     event: &Event,
     id: &'static str,
     now: Time,
 ) -> Option<(&'static str, u64)> {
-    let reserved = keys.0.ask(limits, &step(Act::Reserve, event.cost, Some(id), 0), now).ok()?;
+    let reserved = keys.0.apply(limits, &step(Act::Reserve, event.cost, Some(id), 0), now).ok()?;
     let charge = step(Act::Charge, event.actual, None, 0);
-    let charged = keys.1.ask(limits, &charge, now).ok()?;
+    let charged = keys.1.apply(limits, &charge, now).ok()?;
     (reserved.allowed && charged.allowed).then_some((id, event.actual))
 }
 
-fn both(keys: (&Asker<'_>, &Asker<'_>), limits: &[Limit], step: &Step, now: Time) -> bool {
-    keys.0.ask(limits, step, now).is_ok() && keys.1.ask(limits, step, now).is_ok()
+fn apply_to_both(
+    keys: (&TestKey<'_>, &TestKey<'_>),
+    limits: &[Limit],
+    step: &Step,
+    now: Time,
+) -> bool {
+    keys.0.apply(limits, step, now).is_ok() && keys.1.apply(limits, step, now).is_ok()
 }
 
-/// More than can drain in the course of a life.
-fn lasting(limits: &[Limit]) -> u64 {
+/// Returns more cost than can drain in a scenario.
+fn lasting_cost(limits: &[Limit]) -> u64 {
     let capacities = limits.iter().filter_map(Limit::capacity);
     let drips = limits.iter().filter_map(Limit::leak).map(|(_, drip, _)| drip);
-    let most = capacities.chain(drips).max().unwrap_or(0);
-    most.saturating_mul(12).saturating_add(1000).min(MAX_COST)
+    let max = capacities.chain(drips).max().unwrap_or(0);
+    max.saturating_mul(12).saturating_add(1000).min(MAX_COST)
 }
 
 fn compare_later(
     limits: &[Limit],
-    (key, twin): (&Asker<'_>, &Asker<'_>),
+    (key, twin): (&TestKey<'_>, &TestKey<'_>),
     now: Time,
     compare: impl Fn(Decision, Decision) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {

@@ -1,4 +1,4 @@
-//! Answers that other systems' tests, documents or running code give.
+//! Traces with the answers that other systems' tests, documents or running code give.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::{Act, Decision, Limit, Span, Time};
 const TRACES: &str = include_str!("vectors/traces.jsonl");
 
 impl Suite<'_> {
-    /// Every trace of `vectors/traces.jsonl`; waits may differ by one tick.
+    /// Tests every trace of `vectors/traces.jsonl`; waits may differ by one tick.
     pub fn known_answers(&self) {
         for line in TRACES.lines() {
             let case: Value = serde_json::from_str(line).expect("a line of JSON");
-            if let Err(wrong) = self.replay(&case) {
-                panic!("{}: {wrong}", case["id"]);
+            if let Err(error) = self.replay(&case) {
+                panic!("{}: {error}", case["id"]);
             }
         }
     }
@@ -23,22 +23,22 @@ impl Suite<'_> {
         let lines = case["limits"].as_array().ok_or("no limits")?.iter();
         let limits = lines.map(|line| line.as_str().unwrap_or_default().parse::<Limit>());
         let limits = limits.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
-        let key = self.key();
+        let key = self.new_key();
         for step in case["steps"].as_array().ok_or("no steps")? {
             let act = step["op"].as_str().and_then(Act::from_name).ok_or("no op")?;
             let at = micros(&step["t_ms"]).and_then(Time::from_micros).ok_or("no t_ms")?;
             let cost = step["cost"].as_u64().ok_or("no cost")?;
-            let answer = key.ask(&limits, &Step::new(act, cost), at);
-            let decision = answer.map_err(|error| error.to_string())?;
-            if !agrees(&decision, &step["expect"]) {
-                return Err(format!("{step}: answered {decision:?}"));
+            let result = key.apply(&limits, &Step::new(act, cost), at);
+            let decision = result.map_err(|error| error.to_string())?;
+            if !matches(&decision, &step["expect"]) {
+                return Err(format!("{step}: got {decision:?}"));
             }
         }
         Ok(())
     }
 }
 
-/// Milliseconds as written, in ticks.
+/// Converts milliseconds to ticks.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -48,7 +48,7 @@ fn micros(ms: &Value) -> Option<u64> {
     ms.as_f64().map(|ms| (ms * 1000.0).round() as u64)
 }
 
-fn agrees(decision: &Decision, expect: &Value) -> bool {
+fn matches(decision: &Decision, expect: &Value) -> bool {
     let near = |got: Option<Span>, field: &str| {
         let got = got.map(Span::as_micros);
         let Some(want) = expect.get(field).map(micros) else { return true };

@@ -1,4 +1,5 @@
-//! The bounds of a limit's numbers. Nothing is silently clamped: what lies beyond is refused.
+//! The bounds of a limit's numbers. Nothing is silently clamped: numbers out of bounds are
+//! rejected.
 
 use std::fmt::Display;
 
@@ -8,18 +9,19 @@ use crate::error::LimitError;
 use crate::rule::{Counting, Drip};
 use crate::time::Span;
 
-/// The longest window: two of them must not be longer than anything may take to drain.
+/// Maximum length of a window. Two windows must not exceed the longest time a state may take to
+/// drain.
 const MAX_WINDOW: Span = Span::from_micros(Span::MAX.as_micros() / 2);
-/// The greatest `max` of ar1: at a millionth of it a level counts as nothing, and a cost of one
-/// must never be nothing.
+/// Maximum `max` of ar1. A level below a millionth of `max` counts as zero, and a cost of one must
+/// never count as zero.
 pub(super) const MAX_FADE: u32 = 1_000_000;
-/// The greatest factor; beyond it a typing mistake is likelier than a wish.
+/// Maximum factor. Anything above is more likely a typo than intended.
 pub(super) const MAX_FACTOR: u32 = 1_000_000;
 pub(super) const MILLISECOND: Span = Span::from_micros(1_000);
 
 pub(super) type LimitResult<T> = Result<T, LimitError>;
 
-pub(super) fn bad_factor(factor: Decimal) -> LimitError {
+pub(super) fn invalid_factor(factor: Decimal) -> LimitError {
     LimitError::new(
         "factor",
         factor,
@@ -27,27 +29,28 @@ pub(super) fn bad_factor(factor: Decimal) -> LimitError {
     )
 }
 
-pub(super) fn plain(length: Span) -> String {
+pub(super) fn length_text(length: Span) -> String {
     Printed { length, bare: false }.to_string()
 }
 
-pub(super) fn within(
+/// Fails with an error about `field` if `length` exceeds `max`.
+pub(super) fn check_length(
     length: Span,
-    most: Span,
+    max: Span,
     field: &str,
     value: impl Display,
-    accepted: &str,
+    expected: &str,
 ) -> LimitResult<()> {
-    if length > most { Err(LimitError::new(field, value, accepted)) } else { Ok(()) }
+    if length > max { Err(LimitError::new(field, value, expected)) } else { Ok(()) }
 }
 
 pub(super) fn window(length: Span) -> LimitResult<Span> {
-    let accepted = "a window of at most 2^50 µs (35 years), so that two are at most 2^51";
-    within(length, MAX_WINDOW, "period", plain(length), accepted).map(|()| length)
+    let expected = "a window of at most 2^50 µs (35 years), so that two are at most 2^51";
+    check_length(length, MAX_WINDOW, "period", length_text(length), expected).map(|()| length)
 }
 
 pub(super) fn bucket(size: u64, drip: u64, every: Span, field: &str) -> LimitResult<Drip> {
-    let accepted = "a bucket that drains within 2^51 µs (71 years): ceil(size / drip) * every";
+    let expected = "a bucket that drains within 2^51 µs (71 years): ceil(size / drip) * every";
     let bucket = Drip::new(size, drip, every);
-    within(bucket.full_reset_after(), Span::MAX, field, size, accepted).map(|()| bucket)
+    check_length(bucket.full_reset_after(), Span::MAX, field, size, expected).map(|()| bucket)
 }

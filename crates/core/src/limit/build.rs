@@ -1,42 +1,44 @@
-//! From what was written to a rule with checked numbers.
+//! Builds a rule with checked numbers from a spec.
 
-use super::bounds::{LimitResult, MAX_FACTOR, MAX_FADE, bad_factor, bucket, plain, window, within};
+use super::bounds::{
+    LimitResult, MAX_FACTOR, MAX_FADE, bucket, check_length, invalid_factor, length_text, window,
+};
 use super::legacy;
-use super::period::Period;
+use super::period::{EXPECTED, Period};
 use super::spec::{Edge, Rate, Spec, Zone};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
 use crate::rule::{Alignment, Calendar, Counting, Estimate, Fade, Flow, Held, Rule, Slots, Window};
 use crate::time::Span;
 
-/// How many slots a window of sliding counters has if not said.
+/// Default number of slots in a window of sliding counters.
 const DEFAULT_SLOTS: u64 = 60;
 const TICK: Span = Span::from_micros(1);
 
-/// The rule of a limit; a factor of zero switches it off.
+/// Builds the rule of a limit. A factor of zero switches it off.
 pub(super) fn rule(spec: &Spec, factor: Decimal) -> LimitResult<Rule> {
     if factor.is_zero() {
-        // Its own numbers must be right all the same.
+        // Its own numbers must be valid all the same.
         return rule(spec, Decimal::ONE).map(|_| Rule::Unlimited);
     }
     if !Decimal::from(MAX_FACTOR).is_at_least(factor) {
-        return Err(bad_factor(factor));
+        return Err(invalid_factor(factor));
     }
     Scale(factor).rule(spec).map_err(|error| match Scale(Decimal::ONE).rule(spec) {
-        // As it was written it is right, so the factor is not.
-        Ok(_) => bad_factor(factor),
+        // It is valid without the factor, so the factor is at fault.
+        Ok(_) => invalid_factor(factor),
         Err(_) => error,
     })
 }
 
-/// What flows in how long, after the factor.
+/// Returns the rate after the factor.
 pub(super) fn rate(spec: &Spec, factor: Decimal, rule: &Rule) -> Option<Rate> {
     match (spec, rule) {
         (Spec::Gcra { rate, .. } | Spec::TokenBucket { rate, .. }, Rule::Flow(_)) => {
             Scale(factor).period(rate.period).ok().map(|period| Rate { period, ..*rate })
         }
         (_, Rule::Drip(drip)) => {
-            let (_, count, period) = drip.params();
+            let (_, count, period) = drip.leak();
             u32::try_from(count).ok().map(|count| Rate { count, period })
         }
         (Spec::SlidingLog { rate } | Spec::SlidingCounters { rate, .. }, Rule::Slots(_))
@@ -49,21 +51,21 @@ pub(super) fn rate(spec: &Spec, factor: Decimal, rule: &Rule) -> Option<Rate> {
     }
 }
 
-/// Makes numbers tighter or looser.
+/// Applies a factor to the numbers of a limit.
 struct Scale(Decimal);
 
 impl Scale {
-    /// What bounds: a capacity.
-    fn bound(&self, written: u32) -> LimitResult<u64> {
-        let scaled = self.0.divides_up(u64::from(written)).map(|bound| bound.max(1));
-        let fits = scaled.filter(|bound| *bound <= u64::from(u32::MAX));
-        fits.ok_or_else(|| bad_factor(self.0))
+    /// Scales a capacity.
+    fn capacity(&self, written: u32) -> LimitResult<u64> {
+        let scaled = self.0.ceil_div_of(u64::from(written)).map(|capacity| capacity.max(1));
+        let fits = scaled.filter(|capacity| *capacity <= u64::from(u32::MAX));
+        fits.ok_or_else(|| invalid_factor(self.0))
     }
 
-    /// The period of a flow or drip.
+    /// Scales the period of a flow or drip.
     fn period(&self, written: Span) -> LimitResult<Span> {
-        let scaled = self.0.multiplies_up(written.as_micros());
-        scaled.map(|ticks| Span::from_micros(ticks.max(1))).ok_or_else(|| bad_factor(self.0))
+        let scaled = self.0.ceil_mul(written.as_micros());
+        scaled.map(|ticks| Span::from_micros(ticks.max(1))).ok_or_else(|| invalid_factor(self.0))
     }
 
     fn rule(&self, spec: &Spec) -> LimitResult<Rule> {
@@ -80,7 +82,7 @@ impl Scale {
             Spec::FixedWindow { count, period, zone } => self.fixed(*count, *period, zone),
             Spec::RequestWindow { rate } => {
                 let alignment = Alignment::Request(window(rate.period)?);
-                Ok(Rule::Window(Window::new(self.bound(rate.count)?, alignment)))
+                Ok(Rule::Window(Window::new(self.capacity(rate.count)?, alignment)))
             }
             Spec::SlidingLog { rate } => self.slots(*rate, Some(TICK), Edge::Lenient),
             Spec::SlidingCounters { rate, resolution, edge } => {
@@ -88,7 +90,7 @@ impl Scale {
             }
             Spec::SlidingWindow { rate } => {
                 let window = window(rate.period)?;
-                Ok(Rule::Estimate(Estimate::new(self.bound(rate.count)?, window)))
+                Ok(Rule::Estimate(Estimate::new(self.capacity(rate.count)?, window)))
             }
             Spec::Ar1 { max, decay, resolution } => self.fade(*max, *decay, *resolution),
             Spec::Concurrency { leases, ttl } => self.held(*leases, *ttl),
@@ -98,15 +100,21 @@ impl Scale {
 
     fn flow(&self, rate: Rate, burst: u32) -> LimitResult<Rule> {
         let period = self.period(rate.period)?;
-        within(period, Span::MAX, "period", plain(rate.period), "at most 2^51 µs (71 years)")?;
-        let flow = Flow::new(u64::from(rate.count), period, self.bound(burst)?);
-        let accepted = "a burst that drains within 2^51 µs (71 years): burst * period / count";
-        within(flow.full_reset_after(), Span::MAX, "burst", burst, accepted)?;
+        check_length(
+            period,
+            Span::MAX,
+            "period",
+            length_text(rate.period),
+            "at most 2^51 µs (71 years)",
+        )?;
+        let flow = Flow::new(u64::from(rate.count), period, self.capacity(burst)?);
+        let expected = "a burst that drains within 2^51 µs (71 years): burst * period / count";
+        check_length(flow.full_reset_after(), Span::MAX, "burst", burst, expected)?;
         Ok(Rule::Flow(flow))
     }
 
     fn drip(&self, size: u32, drip: u32, every: Span, field: &str) -> LimitResult<Rule> {
-        let (size, drip, every) = (self.bound(size)?, u64::from(drip), self.period(every)?);
+        let (size, drip, every) = (self.capacity(size)?, u64::from(drip), self.period(every)?);
         bucket(size, drip, every, field).map(Rule::Drip)
     }
 
@@ -114,40 +122,47 @@ impl Scale {
         let alignment = match (period, period.calendar_unit()) {
             (Period::Length(length), _) => Alignment::Aligned(window(length)?),
             (_, Some(unit)) => Alignment::Calendar(Calendar::new(unit, zone.time_zone())),
-            (_, None) => return Err(LimitError::new("period", period, super::period::ACCEPTED)),
+            (_, None) => return Err(LimitError::new("period", period, EXPECTED)),
         };
-        Ok(Rule::Window(Window::new(self.bound(count)?, alignment)))
+        Ok(Rule::Window(Window::new(self.capacity(count)?, alignment)))
     }
 
     fn slots(&self, rate: Rate, width: Option<Span>, edge: Edge) -> LimitResult<Rule> {
         let window = window(rate.period)?;
         let default = window.as_micros() / DEFAULT_SLOTS;
         let width = width.unwrap_or(Span::from_micros(default.max(1)));
-        let accepted = "a resolution no longer than the window";
-        within(width, window, "resolution", plain(width), accepted)?;
+        let expected = "a resolution no longer than the window";
+        check_length(width, window, "resolution", length_text(width), expected)?;
         let strict = edge == Edge::Strict;
-        Ok(Rule::Slots(Slots::new(self.bound(rate.count)?, window, width, strict)))
+        Ok(Rule::Slots(Slots::new(self.capacity(rate.count)?, window, width, strict)))
     }
 
     fn fade(&self, max: Decimal, decay: Decimal, resolution: Span) -> LimitResult<Rule> {
-        let accepted = format!("a decimal from 1 to {MAX_FADE}");
+        let expected = format!("a decimal from 1 to {MAX_FADE}");
         let in_bounds = |max: f64| (1.0..=f64::from(MAX_FADE)).contains(&max);
         if !in_bounds(max.to_f64()) {
-            return Err(LimitError::new("max", max, accepted));
+            return Err(LimitError::new("max", max, expected));
         }
-        let slowest = "1.001".parse().unwrap_or(Decimal::ONE);
-        if !decay.is_at_least(slowest) || !Decimal::from(u32::MAX).is_at_least(decay) {
+        let min_decay = "1.001".parse().unwrap_or(Decimal::ONE);
+        if !decay.is_at_least(min_decay) || !Decimal::from(u32::MAX).is_at_least(decay) {
             return Err(LimitError::new("decay", decay, "a decimal from 1.001 to 4294967295"));
         }
-        let scaled = max.over(self.0).map(|max| max.max(1.0)).filter(|max| in_bounds(*max));
-        let fade = Fade::new(scaled.ok_or_else(|| bad_factor(self.0))?, decay.to_f64(), resolution);
-        let accepted = "a resolution at which a full level fades within 2^51 µs (71 years)";
-        within(fade.full_reset_after(), Span::MAX, "resolution", plain(resolution), accepted)?;
+        let scaled = max.ratio(self.0).map(|max| max.max(1.0)).filter(|max| in_bounds(*max));
+        let fade =
+            Fade::new(scaled.ok_or_else(|| invalid_factor(self.0))?, decay.to_f64(), resolution);
+        let expected = "a resolution at which a full level fades within 2^51 µs (71 years)";
+        check_length(
+            fade.full_reset_after(),
+            Span::MAX,
+            "resolution",
+            length_text(resolution),
+            expected,
+        )?;
         Ok(Rule::Fade(fade))
     }
 
     fn held(&self, leases: u32, ttl: Span) -> LimitResult<Rule> {
-        within(ttl, Span::MAX, "ttl", plain(ttl), "at most 2^51 µs (71 years)")?;
-        Ok(Rule::Held(Held::new(self.bound(leases)?, ttl)))
+        check_length(ttl, Span::MAX, "ttl", length_text(ttl), "at most 2^51 µs (71 years)")?;
+        Ok(Rule::Held(Held::new(self.capacity(leases)?, ttl)))
     }
 }

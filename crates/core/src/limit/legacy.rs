@@ -1,21 +1,22 @@
-//! `legacy`: limits written for Misskey's old limiter, turned into a leaking bucket that is never
-//! looser than they were meant to be.
+//! `legacy`: limits written for Misskey's old limiter, converted to a leaky bucket that is never
+//! looser than intended.
 
-use super::bounds::{self, LimitResult, MILLISECOND, bad_factor};
+use super::bounds::{self, LimitResult, MILLISECOND, invalid_factor};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
 use crate::rule::Rule;
 use crate::time::Span;
 
-/// Halves up; dividing by zero gives zero.
-fn rounded(above: u64, below: u64) -> u64 {
-    let twice = above.saturating_mul(2).saturating_add(below);
-    twice.checked_div(below.saturating_mul(2)).unwrap_or(0)
+/// Divides and rounds halves up. Dividing by zero gives zero.
+fn rounded(numerator: u64, denominator: u64) -> u64 {
+    let twice = numerator.saturating_mul(2).saturating_add(denominator);
+    twice.checked_div(denominator.saturating_mul(2)).unwrap_or(0)
 }
 
-/// The bucket: size, drip, and the interval in milliseconds. `None` is unlimited.
+/// Size, drip, and the interval in milliseconds. `None` is unlimited.
 type Bucket = Option<(u64, u64, u64)>;
 
+/// Returns the bucket; `None` if the combination of numbers is invalid.
 fn bucket(max: Option<u32>, duration: Option<u64>, interval: Option<u64>) -> Option<Bucket> {
     match (max.map(u64::from), duration, interval) {
         (Some(_), Some(0), _) | (None, None, Some(0)) => Some(None),
@@ -31,7 +32,7 @@ fn bucket(max: Option<u32>, duration: Option<u64>, interval: Option<u64>) -> Opt
     }
 }
 
-/// The rule of a legacy limit. Its interval stays in whole milliseconds whatever the factor.
+/// Builds the rule of a legacy limit. Its interval stays in whole milliseconds whatever the factor.
 pub(super) fn rule(
     max: Option<u32>,
     duration: Option<Span>,
@@ -40,13 +41,13 @@ pub(super) fn rule(
 ) -> LimitResult<Rule> {
     let ms = |span: Span| span.steps(MILLISECOND);
     let Some(bucket) = bucket(max, duration.map(ms), min_interval.map(ms)) else {
-        let accepted = "\"max\" and \"duration\" together, or \"min-interval\" alone";
-        return Err(LimitError::new("what legacy counts", "", accepted));
+        let expected = "\"max\" and \"duration\" together, or \"min-interval\" alone";
+        return Err(LimitError::new("a parameter of legacy", "", expected));
     };
     let Some((size, drip, every)) = bucket else {
         return Ok(Rule::Unlimited);
     };
-    let scaled = factor.divides_up(size).zip(factor.multiplies_up(every));
-    let (size, every) = scaled.ok_or_else(|| bad_factor(factor))?;
+    let scaled = factor.ceil_div_of(size).zip(factor.ceil_mul(every));
+    let (size, every) = scaled.ok_or_else(|| invalid_factor(factor))?;
     bounds::bucket(size.max(1), drip, MILLISECOND.times(every.max(1)), "duration").map(Rule::Drip)
 }

@@ -1,39 +1,40 @@
-//! A limit over states that are a few numbers: what a store needs to keep them in place.
+//! Checks of one limit over a packed state: the fast path of a store that keeps states in place.
 
 use super::Limit;
+use crate::act::MAX_COST;
 use crate::decision::Decision;
-use crate::operation::MAX_COST;
-use crate::rule::{Checked, Terms};
+use crate::rule::{PackedOutcome, Terms};
 use crate::time::Time;
 
 impl Terms {
-    /// Whether they are those of this limit.
+    /// Returns whether these are the terms of this limit.
     #[inline(always)]
     #[must_use]
-    pub fn are_of(&self, limit: &Limit) -> bool {
-        limit.rule().has(self)
+    pub fn matches(&self, limit: &Limit) -> bool {
+        limit.rule().has_terms(self)
     }
 }
 
 impl Limit {
-    /// Whether its states may fit in [one word](crate::Packed::one_word).
+    /// Returns whether its states may fit in [one word](crate::storage::Packed::one_word).
     #[inline]
     #[must_use]
     pub fn may_fit_one_word(&self) -> bool {
         self.rule().may_fit_one_word()
     }
 
-    /// What its states are written under; `None` if they cannot be packed.
+    /// Returns the terms its states are written under; `None` if they cannot be packed.
     #[inline]
     #[must_use]
     pub fn terms(&self) -> Option<Terms> {
         self.rule().terms()
     }
 
-    /// A check of this limit alone over the [words](crate::Packed::words) of a state that was
-    /// written under its own [terms](Limit::terms): the shortest way to what
-    /// [`decide`](crate::decide) says. `None` if that has to be asked, as for states that cannot be
-    /// packed.
+    /// Checks this limit alone over the [words](crate::storage::Packed::words) of a state that was
+    /// written under its own [terms](Limit::terms).
+    ///
+    /// This is a faster way to the decision of [`decide`](crate::storage::decide). `None` if
+    /// `decide` has to be called, as for states that cannot be packed.
     ///
     /// ```
     /// use tollgate_core::{Limit, Time};
@@ -46,16 +47,23 @@ impl Limit {
     /// ```
     #[inline(always)]
     #[must_use]
-    pub fn check_words(&self, kept: Option<[u64; 3]>, cost: u64, now: Time) -> Option<Checked> {
-        if self.is_long_way(cost) {
+    pub fn check_words(
+        &self,
+        words: Option<[u64; 3]>,
+        cost: u64,
+        now: Time,
+    ) -> Option<PackedOutcome> {
+        if self.needs_decide(cost) {
             return None;
         }
-        self.rule().check_words(kept, cost, now)
+        self.rule().check_words(words, cost, now)
     }
 
-    /// The same check over a state in [one word](crate::Packed::one_word), counted from `origin`;
-    /// zero for none. Answers the decision and the word it leaves. `None` if
-    /// [`check_words`](Limit::check_words) has to be asked.
+    /// Checks this limit alone over a state in [one word](crate::storage::Packed::one_word),
+    /// counted from `origin`; zero is no state.
+    ///
+    /// Returns the decision and the new word, or `None` if [`check_words`](Limit::check_words) has
+    /// to be called.
     ///
     /// ```
     /// use tollgate_core::{Limit, Time};
@@ -75,15 +83,15 @@ impl Limit {
         cost: u64,
         now: Time,
     ) -> Option<(Decision, u64)> {
-        if self.is_long_way(cost) {
+        if self.needs_decide(cost) {
             return None;
         }
         self.rule().check_word(word, origin, cost, now)
     }
 
-    /// Whether a check has more to it than the short ways know.
+    /// Returns whether the fast paths do not handle a check of this cost.
     #[inline(always)]
-    fn is_long_way(&self, cost: u64) -> bool {
+    fn needs_decide(&self, cost: u64) -> bool {
         self.counts_denied() || cost == 0 || cost > MAX_COST
     }
 }

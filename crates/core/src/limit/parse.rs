@@ -1,25 +1,33 @@
-//! From text to a limit: first words, then their meaning.
+//! Parses a limit line: splits it into words, then reads them as a spec.
 
-use super::Limit;
 use super::bounds::{LimitResult, MILLISECOND};
 use super::period::{self, Period, Written};
 use super::spec::{Algorithm, Edge, Rate, Spec, Zone};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
 use crate::subject::Name;
+use crate::suggest::nearest;
 use crate::time::Span;
-use crate::words::nearest;
 
-/// The longest line that is looked at.
+/// Maximum length of a limit line in bytes.
 const MAX_LINE_BYTES: usize = 1024;
-/// The words any limit may add.
+/// The words that any limit may have.
 const COMMON: [&str; 3] = ["count-denied", "factor", "per"];
 
-/// Reads one limit line.
-pub(super) fn limit(line: &str) -> LimitResult<Limit> {
+/// A parsed line, with its words to locate errors that are found later.
+pub(super) struct Parsed<'l> {
+    pub(super) spec: Spec,
+    pub(super) factor: Decimal,
+    pub(super) count_denied: bool,
+    pub(super) per: Option<Name>,
+    pub(super) words: Words<'l>,
+}
+
+/// Parses one limit line.
+pub(super) fn parse(line: &str) -> LimitResult<Parsed<'_>> {
     if line.len() > MAX_LINE_BYTES {
-        let accepted = format!("at most {MAX_LINE_BYTES} bytes");
-        return Err(LimitError::new("line", format!("of {} bytes", line.len()), accepted));
+        let expected = format!("at most {MAX_LINE_BYTES} bytes");
+        return Err(LimitError::new("line", format!("of {} bytes", line.len()), expected));
     }
     let mut words = Words::new(line);
     let algorithm = words.algorithm()?;
@@ -28,7 +36,7 @@ pub(super) fn limit(line: &str) -> LimitResult<Limit> {
     let factor = words.decimal("factor")?.unwrap_or(Decimal::ONE);
     let per = words.name("per")?;
     words.finish(algorithm)?;
-    Limit::new(spec, factor, count_denied, per).map_err(|error| words.locate(error))
+    Ok(Parsed { spec, factor, count_denied, per, words })
 }
 
 fn spec(algorithm: Algorithm, words: &mut Words<'_>) -> LimitResult<Spec> {
@@ -43,7 +51,7 @@ fn spec(algorithm: Algorithm, words: &mut Words<'_>) -> LimitResult<Spec> {
             Spec::TokenBucket { rate, burst, whole: words.flag("whole") }
         }
         Algorithm::LeakyBucket => Spec::LeakyBucket {
-            size: words.count("size")?.ok_or_else(|| missing(algorithm, "size 10"))?,
+            size: words.count("size")?.ok_or_else(|| missing("size", "size 10"))?,
             drip: words.count("drip")?.unwrap_or(1),
             every: words.length("every")?.unwrap_or(Span::from_micros(1_000_000)),
         },
@@ -58,11 +66,11 @@ fn spec(algorithm: Algorithm, words: &mut Words<'_>) -> LimitResult<Spec> {
         },
         Algorithm::SlidingWindow => Spec::SlidingWindow { rate: words.rate()? },
         Algorithm::Ar1 => Spec::Ar1 {
-            max: words.decimal("max")?.ok_or_else(|| missing(algorithm, "max 1.2"))?,
-            decay: words.decimal("decay")?.ok_or_else(|| missing(algorithm, "decay 2"))?,
+            max: words.decimal("max")?.ok_or_else(|| missing("max", "max 1.2"))?,
+            decay: words.decimal("decay")?.ok_or_else(|| missing("decay", "decay 2"))?,
             resolution: words
                 .length("resolution")?
-                .ok_or_else(|| missing(algorithm, "resolution 1s"))?,
+                .ok_or_else(|| missing("resolution", "resolution 1s"))?,
         },
         Algorithm::Concurrency => concurrency(words)?,
         Algorithm::Unlimited => Spec::Unlimited,
@@ -80,19 +88,19 @@ fn legacy(words: &mut Words<'_>) -> LimitResult<Spec> {
 fn fixed_window(words: &mut Words<'_>) -> LimitResult<Spec> {
     let (count, written, unit) = words.rate_words()?;
     let period = written.period();
-    let period = period.ok_or_else(|| bad("period", unit, period::ACCEPTED))?;
+    let period = period.ok_or_else(|| invalid("period", unit, period::EXPECTED))?;
     let Some(tz) = words.value("tz")? else {
         return Ok(Spec::FixedWindow { count, period, zone: Zone::utc() });
     };
     if matches!(period, Period::Length(_)) {
-        let accepted = "no time zone: it goes only with the bare units day, week, month and year";
-        return Err(bad("tz", tz, accepted));
+        let expected = "no time zone: only the bare units day, week, month and year take one";
+        return Err(invalid("tz", tz, expected));
     }
-    let zone = Zone::named(tz.text).ok_or_else(|| bad_zone(tz))?;
+    let zone = Zone::from_name(tz.text).ok_or_else(|| invalid_zone(tz))?;
     Ok(Spec::FixedWindow { count, period, zone })
 }
 
-fn bad_zone(tz: Word<'_>) -> LimitError {
+fn invalid_zone(tz: Word<'_>) -> LimitError {
     let names: Vec<String> =
         jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect();
     LimitError::new("tz", tz.text, "a zone of the IANA database, such as Europe/Amsterdam")
@@ -101,17 +109,16 @@ fn bad_zone(tz: Word<'_>) -> LimitError {
 }
 
 fn concurrency(words: &mut Words<'_>) -> LimitResult<Spec> {
-    let missing = |part| missing(Algorithm::Concurrency, part);
-    let leases = words.next("leases").ok_or_else(|| missing("20 ttl 30s"))?;
+    let leases = words.next("leases");
+    let leases = leases.ok_or_else(|| missing("the number of leases", "20 ttl 30s"))?;
     Ok(Spec::Concurrency {
         leases: count("leases", leases)?,
-        ttl: words.length("ttl")?.ok_or_else(|| missing("ttl 30s"))?,
+        ttl: words.length("ttl")?.ok_or_else(|| missing("ttl", "ttl 30s"))?,
     })
 }
 
-fn missing(algorithm: Algorithm, example: &str) -> LimitError {
-    let part = format!("a part of {algorithm}");
-    LimitError::new(&part, "", format_args!("one such as {example:?}")).at(Some(0))
+fn missing(field: &str, example: &str) -> LimitError {
+    LimitError::new(field, "", format_args!("it as in {example:?}")).at(Some(0))
 }
 
 /// One word of the line, and where it begins.
@@ -121,11 +128,12 @@ struct Word<'l> {
     column: usize,
 }
 
-/// The words of a line that are not yet understood.
-struct Words<'l> {
+/// The words of a line.
+pub(super) struct Words<'l> {
+    /// The words that are not yet parsed.
     left: Vec<Word<'l>>,
-    /// Which word gave which field, so that a number found wrong later can be pointed at.
-    read: Vec<(&'static str, Word<'l>)>,
+    /// The word of each field, so that an error found later can point at it.
+    parsed: Vec<(&'static str, Word<'l>)>,
     end: usize,
 }
 
@@ -134,50 +142,50 @@ impl<'l> Words<'l> {
         let words = line.split_ascii_whitespace();
         let column = |text: &str| text.as_ptr().addr().saturating_sub(line.as_ptr().addr());
         let left = words.map(|text| Word { text, column: column(text) }).collect();
-        Words { left, read: Vec::new(), end: line.len() }
+        Words { left, parsed: Vec::new(), end: line.len() }
     }
 
-    /// The next word, as the value of a field.
+    /// Takes the next word as the value of a field.
     fn next(&mut self, field: &'static str) -> Option<Word<'l>> {
         (!self.left.is_empty()).then(|| self.take(field, 0))
     }
 
-    fn take(&mut self, field: &'static str, place: usize) -> Word<'l> {
-        let word = self.left.remove(place);
-        self.read.push((field, word));
+    fn take(&mut self, field: &'static str, index: usize) -> Word<'l> {
+        let word = self.left.remove(index);
+        self.parsed.push((field, word));
         word
     }
 
     fn algorithm(&mut self) -> LimitResult<Algorithm> {
         let names = || Algorithm::ALL.iter().map(|algorithm| algorithm.name());
-        let accepted = names().collect::<Vec<_>>().join(", ");
+        let expected = names().collect::<Vec<_>>().join(", ");
         let Some(word) = self.next("algorithm") else {
-            return Err(LimitError::new("algorithm", "", accepted).at(Some(0)));
+            return Err(LimitError::new("algorithm", "", expected).at(Some(0)));
         };
-        Algorithm::named(word.text).ok_or_else(|| {
-            LimitError::new("algorithm", word.text, accepted)
+        Algorithm::from_name(word.text).ok_or_else(|| {
+            LimitError::new("algorithm", word.text, expected)
                 .or_nearest(nearest(word.text, names()))
                 .at(Some(word.column))
         })
     }
 
-    /// Whether a word stands alone somewhere.
+    /// Takes a keyword that has no value. Returns whether it is there.
     fn flag(&mut self, word: &'static str) -> bool {
-        let place = self.left.iter().position(|left| left.text == word);
-        place.map(|place| self.take(word, place)).is_some()
+        let index = self.left.iter().position(|left| left.text == word);
+        index.map(|index| self.take(word, index)).is_some()
     }
 
-    /// The word after a keyword.
+    /// Takes a keyword and the word after it. Returns that word.
     fn value(&mut self, keyword: &'static str) -> LimitResult<Option<Word<'l>>> {
-        let Some(place) = self.left.iter().position(|word| word.text == keyword) else {
+        let Some(index) = self.left.iter().position(|word| word.text == keyword) else {
             return Ok(None);
         };
-        let keyword_at = self.left.remove(place).column;
-        if place < self.left.len() {
-            return Ok(Some(self.take(keyword, place)));
+        let column = self.left.remove(index).column;
+        if index < self.left.len() {
+            return Ok(Some(self.take(keyword, index)));
         }
         let value = format!("the value of {keyword}");
-        Err(LimitError::new(&value, "", "one after the word").at(Some(keyword_at)))
+        Err(LimitError::new(&value, "", "one after the keyword").at(Some(column)))
     }
 
     fn count(&mut self, keyword: &'static str) -> LimitResult<Option<u32>> {
@@ -190,11 +198,11 @@ impl<'l> Words<'l> {
         let length = written.length().filter(|length| *length > Span::ZERO);
         match length {
             Some(length) => Ok(Some(length)),
-            None => Err(bad(keyword, word, LENGTH)),
+            None => Err(invalid(keyword, word, LENGTH)),
         }
     }
 
-    /// Like a length, but zero has a meaning and there is nothing below a millisecond.
+    /// Like a length, but in whole milliseconds, and zero is accepted.
     fn milliseconds(&mut self, keyword: &'static str) -> LimitResult<Option<Span>> {
         let Some(word) = self.value(keyword)? else { return Ok(None) };
         let length = written(keyword, word)?.length();
@@ -202,22 +210,22 @@ impl<'l> Words<'l> {
         match length.filter(whole) {
             Some(length) => Ok(Some(length)),
             None => {
-                let accepted = "whole milliseconds or a longer unit, such as 500ms or 5s";
-                Err(bad(keyword, word, accepted))
+                let expected = "whole milliseconds or a longer unit, such as 500ms or 5s";
+                Err(invalid(keyword, word, expected))
             }
         }
     }
 
     fn decimal(&mut self, keyword: &'static str) -> LimitResult<Option<Decimal>> {
         let Some(word) = self.value(keyword)? else { return Ok(None) };
-        let accepted = "a decimal that is not negative, such as 0.5, with at most 9 decimals";
-        word.text.parse().map(Some).map_err(|_| bad(keyword, word, accepted))
+        let expected = "a non-negative decimal with at most 9 decimal places, such as 0.5";
+        word.text.parse().map(Some).map_err(|_| invalid(keyword, word, expected))
     }
 
     fn name(&mut self, keyword: &'static str) -> LimitResult<Option<Name>> {
         let Some(word) = self.value(keyword)? else { return Ok(None) };
-        let accepted = "a name of up to 64 letters, digits, '-', '_' and '.', such as ip or user";
-        Name::new(word.text).map(Some).map_err(|_| bad(keyword, word, accepted))
+        let expected = "a name of up to 64 letters, digits, '-', '_' and '.', such as ip or user";
+        Name::new(word.text).map(Some).map_err(|_| invalid(keyword, word, expected))
     }
 
     fn edge(&mut self) -> LimitResult<Edge> {
@@ -234,53 +242,54 @@ impl<'l> Words<'l> {
     fn rate(&mut self) -> LimitResult<Rate> {
         let (count, written, unit) = self.rate_words()?;
         let period = written.length().filter(|length| *length > Span::ZERO);
-        let period = period.ok_or_else(|| bad("period", unit, LENGTH))?;
+        let period = period.ok_or_else(|| invalid("period", unit, LENGTH))?;
         Ok(Rate { count, period })
     }
 
-    /// `N/PERIOD`: the count, the period, and the word that gave it.
+    /// Takes `N/PERIOD`. Returns the count, the period, and the word of the period.
     fn rate_words(&mut self) -> LimitResult<(u32, Written, Word<'l>)> {
         const RATE: &str = "a count and a period, such as 30/min";
         let end = self.end;
         let Some(word) = self.next("rate") else {
             return Err(LimitError::new("rate", "", RATE).at(Some(end)));
         };
-        let (number, unit) = word.text.split_once('/').ok_or_else(|| bad("rate", word, RATE))?;
+        let (number, unit) =
+            word.text.split_once('/').ok_or_else(|| invalid("rate", word, RATE))?;
         let after = word.column.saturating_add(number.len()).saturating_add(1);
         let count = count("count", Word { text: number, column: word.column })?;
         let unit = Word { text: unit, column: after };
-        self.read.push(("period", unit));
+        self.parsed.push(("period", unit));
         let written = written("period", unit)?;
         if written.is_zero() {
-            return Err(bad("period", unit, LENGTH));
+            return Err(invalid("period", unit, LENGTH));
         }
         Ok((count, written, unit))
     }
 
-    /// Points at the word that gave the field.
-    fn locate(&self, error: LimitError) -> LimitError {
-        let names =
+    /// Adds the column of the word that the error is about.
+    pub(super) fn locate(&self, error: LimitError) -> LimitError {
+        let matches =
             |(name, word): &&(&str, Word<'_>)| *name == error.field() || word.text == error.value();
-        let word = self.read.iter().find(names);
-        let column = word.or(self.read.first()).map(|(_, word)| word.column);
+        let word = self.parsed.iter().find(matches);
+        let column = word.or(self.parsed.first()).map(|(_, word)| word.column);
         error.at(column)
     }
 
-    /// Nothing may be left that was not understood.
+    /// Fails if there are words left that were not parsed.
     fn finish(&self, algorithm: Algorithm) -> LimitResult<()> {
         let Some(word) = self.left.first() else { return Ok(()) };
         let words: Vec<&str> = options(algorithm).iter().chain(&COMMON).copied().collect();
-        if self.read.iter().any(|(field, _)| *field == word.text) {
-            return Err(LimitError::new("word", word.text, "it once").at(Some(word.column)));
+        if self.parsed.iter().any(|(field, _)| *field == word.text) {
+            return Err(LimitError::new("word", word.text, "it only once").at(Some(word.column)));
         }
-        let accepted = format!("after {algorithm}: {}", words.join(", "));
-        Err(LimitError::new("word", word.text, accepted)
+        let expected = format!("one of {} after {algorithm}", words.join(", "));
+        Err(LimitError::new("word", word.text, expected)
             .or_nearest(nearest(word.text, words))
             .at(Some(word.column)))
     }
 }
 
-/// The words that only some limits take.
+/// Returns the keywords of an algorithm, other than the common ones.
 const fn options(algorithm: Algorithm) -> &'static [&'static str] {
     match algorithm {
         Algorithm::Gcra => &["burst"],
@@ -298,24 +307,27 @@ const fn options(algorithm: Algorithm) -> &'static [&'static str] {
     }
 }
 
-const LENGTH: &str = "a length of time: a unit (us, ms, s, min, h, day, week) or a whole number \
-                      from 1 on with one, such as 10min";
+const LENGTH: &str = "a length of time: a unit (us, ms, s, min, h, day, week) or a positive whole \
+                      number and a unit, such as 10min";
 
-fn bad(field: &str, word: Word<'_>, accepted: &str) -> LimitError {
-    LimitError::new(field, word.text, accepted).at(Some(word.column))
+fn invalid(field: &str, word: Word<'_>, expected: &str) -> LimitError {
+    LimitError::new(field, word.text, expected).at(Some(word.column))
 }
 
 fn count(field: &str, word: Word<'_>) -> LimitResult<u32> {
     let digits = word.text.bytes().all(|b| b.is_ascii_digit());
     let number = word.text.parse().ok().filter(|number| digits && *number > 0);
     number.ok_or_else(|| {
-        let accepted = format!("a whole number from 1 to {}", u32::MAX);
-        LimitError::new(field, word.text, accepted).at(Some(word.column))
+        let expected = format!("a whole number from 1 to {}", u32::MAX);
+        LimitError::new(field, word.text, expected).at(Some(word.column))
     })
 }
 
 fn written(field: &str, word: Word<'_>) -> LimitResult<Written> {
-    Written::parse(word.text).map_err(|bad| {
-        LimitError::new(field, word.text, period::ACCEPTED).or_nearest(bad.0).at(Some(word.column))
+    Written::parse(word.text).map_err(|error| {
+        let nearest = error.0;
+        LimitError::new(field, word.text, period::EXPECTED)
+            .or_nearest(nearest)
+            .at(Some(word.column))
     })
 }

@@ -1,15 +1,15 @@
-//! Periods: `s`, `10min`, and for fixed windows `month`.
+//! Periods such as `s` and `10min`, and for fixed windows `month`.
 
 use std::fmt;
 
 use crate::rule::CalendarUnit;
+use crate::suggest::nearest;
 use crate::time::Span;
-use crate::words::nearest;
 
-/// A unit of time, the way it is printed.
+/// A unit of time in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is its own name")]
-pub enum Unit {
+#[expect(missing_docs, reason = "the names say it all")]
+pub enum PeriodUnit {
     Microsecond,
     Millisecond,
     Second,
@@ -21,54 +21,55 @@ pub enum Unit {
     Year,
 }
 
-/// Every way to write a unit, the printed one first.
-const WRITTEN: [(Unit, &[&str]); 9] = [
-    (Unit::Microsecond, &["us"]),
-    (Unit::Millisecond, &["ms"]),
-    (Unit::Second, &["s", "sec"]),
-    (Unit::Minute, &["min", "m"]),
-    (Unit::Hour, &["h", "hour"]),
-    (Unit::Day, &["day", "d"]),
-    (Unit::Week, &["week", "w"]),
-    (Unit::Month, &["month"]),
-    (Unit::Year, &["year"]),
+/// The words for each unit. The first is the one that is printed.
+const UNIT_WORDS: [(PeriodUnit, &[&str]); 9] = [
+    (PeriodUnit::Microsecond, &["us"]),
+    (PeriodUnit::Millisecond, &["ms"]),
+    (PeriodUnit::Second, &["s", "sec"]),
+    (PeriodUnit::Minute, &["min", "m"]),
+    (PeriodUnit::Hour, &["h", "hour"]),
+    (PeriodUnit::Day, &["day", "d"]),
+    (PeriodUnit::Week, &["week", "w"]),
+    (PeriodUnit::Month, &["month"]),
+    (PeriodUnit::Year, &["year"]),
 ];
 
-/// What a period may be, for errors.
-pub(crate) const ACCEPTED: &str = "a unit (us, ms, s, min, h, day, week; for fixed-window also \
-                                   month, year) or a whole number from 1 on with one, such as 10min";
+/// What error messages say a period may be.
+pub(crate) const EXPECTED: &str = "a unit (us, ms, s, min, h, day, week; for fixed-window also \
+                                   month, year) or a positive whole number and a unit, such as \
+                                   10min";
 
-impl Unit {
-    fn named(word: &str) -> Option<Unit> {
-        let mut units = WRITTEN.iter();
+impl PeriodUnit {
+    fn from_word(word: &str) -> Option<PeriodUnit> {
+        let mut units = UNIT_WORDS.iter();
         units.find(|(_, words)| words.contains(&word)).map(|(unit, _)| *unit)
     }
 
     fn word(self) -> &'static str {
-        let words = WRITTEN.iter().find(|(unit, _)| *unit == self).map(|(_, words)| *words);
+        let words = UNIT_WORDS.iter().find(|(unit, _)| *unit == self).map(|(_, words)| *words);
         words.and_then(|words| words.first()).copied().unwrap_or("")
     }
 
-    /// How long it is; `None` for what only a calendar can tell.
+    /// Returns its length; `None` if it depends on the calendar.
     const fn ticks(self) -> Option<u64> {
         match self {
-            Unit::Microsecond => Some(1),
-            Unit::Millisecond => Some(1_000),
-            Unit::Second => Some(1_000_000),
-            Unit::Minute => Some(60_000_000),
-            Unit::Hour => Some(3_600_000_000),
-            Unit::Day => Some(86_400_000_000),
-            Unit::Week => Some(604_800_000_000),
-            Unit::Month | Unit::Year => None,
+            PeriodUnit::Microsecond => Some(1),
+            PeriodUnit::Millisecond => Some(1_000),
+            PeriodUnit::Second => Some(1_000_000),
+            PeriodUnit::Minute => Some(60_000_000),
+            PeriodUnit::Hour => Some(3_600_000_000),
+            PeriodUnit::Day => Some(86_400_000_000),
+            PeriodUnit::Week => Some(604_800_000_000),
+            PeriodUnit::Month | PeriodUnit::Year => None,
         }
     }
 
     const fn calendar(self) -> Option<CalendarUnit> {
         match self {
-            Unit::Day => Some(CalendarUnit::Day),
-            Unit::Week => Some(CalendarUnit::Week),
-            Unit::Month => Some(CalendarUnit::Month),
-            Unit::Year => Some(CalendarUnit::Year),
+            PeriodUnit::Day => Some(CalendarUnit::Day),
+            PeriodUnit::Week => Some(CalendarUnit::Week),
+            PeriodUnit::Month => Some(CalendarUnit::Month),
+            PeriodUnit::Year => Some(CalendarUnit::Year),
             _ => None,
         }
     }
@@ -77,10 +78,10 @@ impl Unit {
 /// The length of a fixed window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
-    /// A plain length, laid back to back from the epoch.
+    /// A fixed length; the windows are back to back from the epoch.
     Length(Span),
     /// A unit of the calendar, in a time zone.
-    Calendar(Unit),
+    Calendar(PeriodUnit),
 }
 
 impl Period {
@@ -92,28 +93,29 @@ impl Period {
     }
 }
 
-/// A period as written: how many of which unit. A bare unit says no number.
+/// A period as written. A bare unit has no count.
 pub(crate) struct Written {
     count: Option<u64>,
-    unit: Unit,
+    unit: PeriodUnit,
 }
 
-/// Why a period is not one: the unit that was most likely meant, if any.
-pub(crate) struct BadPeriod(pub(crate) Option<&'static str>);
+/// The error of an invalid period, with the unit to suggest, if any.
+pub(crate) struct InvalidPeriod(pub(crate) Option<&'static str>);
 
 impl Written {
-    pub(crate) fn parse(text: &str) -> Result<Written, BadPeriod> {
+    pub(crate) fn parse(text: &str) -> Result<Written, InvalidPeriod> {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, word) = text.split_at_checked(digits).unwrap_or(("", text));
-        let words = WRITTEN.iter().filter_map(|(_, words)| words.first().copied());
-        let unit = Unit::named(word).ok_or_else(|| BadPeriod(nearest(word, words)))?;
+        let words = UNIT_WORDS.iter().filter_map(|(_, words)| words.first().copied());
+        let unit =
+            PeriodUnit::from_word(word).ok_or_else(|| InvalidPeriod(nearest(word, words)))?;
         if number.is_empty() {
             return Ok(Written { count: None, unit });
         }
-        let count = number.parse().map_err(|_| BadPeriod(None))?;
-        // There is no length to multiply: three months are not a length of time.
+        let count = number.parse().map_err(|_| InvalidPeriod(None))?;
+        // Months and years have no fixed length, so they take no count.
         if unit.ticks().is_none() {
-            return Err(BadPeriod(Some(unit.word())));
+            return Err(InvalidPeriod(Some(unit.word())));
         }
         Ok(Written { count: Some(count), unit })
     }
@@ -122,14 +124,14 @@ impl Written {
         self.count == Some(0)
     }
 
-    /// As a length; `None` for calendar units and what is too long to count.
+    /// Returns it as a length; `None` for calendar units and lengths that overflow.
     pub(crate) fn length(&self) -> Option<Span> {
         let ticks = self.unit.ticks()?.checked_mul(self.count.unwrap_or(1))?;
         Some(Span::from_micros(ticks))
     }
 
-    /// As the length of a fixed window: the bare `day`, `week`, `month` and `year` are the
-    /// calendar's.
+    /// Returns it as the period of a fixed window: the bare `day`, `week`, `month` and `year` are
+    /// calendar units.
     pub(crate) fn period(&self) -> Option<Period> {
         match (self.count, self.unit.calendar()) {
             (None, Some(_)) => Some(Period::Calendar(self.unit)),
@@ -138,7 +140,7 @@ impl Written {
     }
 }
 
-/// Prints a length as one unit with a number; `bare` leaves the number out where it is 1.
+/// Prints a length as one unit with a number; `bare` omits the number if it is 1.
 pub(crate) struct Printed {
     pub(crate) length: Span,
     pub(crate) bare: bool,
@@ -147,9 +149,9 @@ pub(crate) struct Printed {
 impl fmt::Display for Printed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ticks = self.length.as_micros();
-        let fits = |unit: &Unit| unit.ticks().is_some_and(|one| ticks.is_multiple_of(one));
-        let units = WRITTEN.iter().rev().map(|(unit, _)| *unit);
-        let unit = units.into_iter().find(fits).filter(|_| ticks > 0).unwrap_or(Unit::Second);
+        let fits = |unit: &PeriodUnit| unit.ticks().is_some_and(|one| ticks.is_multiple_of(one));
+        let units = UNIT_WORDS.iter().rev().map(|(unit, _)| *unit);
+        let unit = units.into_iter().find(fits).filter(|_| ticks > 0).unwrap_or(PeriodUnit::Second);
         let count = ticks.checked_div(unit.ticks().unwrap_or(1)).unwrap_or(0);
         if count == 1 && self.bare {
             return f.write_str(unit.word());
@@ -162,9 +164,9 @@ impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Period::Calendar(unit) => f.write_str(unit.word()),
-            // A bare `day` or `week` would be read as the calendar's.
+            // A bare `day` or `week` would be parsed as a calendar unit.
             Period::Length(length) => {
-                let calendar = [Unit::Day, Unit::Week]
+                let calendar = [PeriodUnit::Day, PeriodUnit::Week]
                     .iter()
                     .any(|unit| unit.ticks() == Some(length.as_micros()));
                 write!(f, "{}", Printed { length: *length, bare: !calendar })

@@ -1,4 +1,5 @@
-//! The canonical line of a limit: it parses to the same limit, and two equal limits print alike.
+//! The canonical line of a limit. It parses to the same limit, and equal limits print the same
+//! line.
 
 use std::fmt::{Formatter, Result};
 
@@ -51,7 +52,7 @@ fn rate(f: &mut Formatter<'_>, rate: Rate) -> Result {
     write!(f, " {}/{}", rate.count, Printed { length: rate.period, bare: true })
 }
 
-/// The burst is said only where it is not the count, which it is by default.
+/// Writes the rate, and the burst unless it is the default.
 fn bucket(f: &mut Formatter<'_>, of: Rate, burst: u32) -> Result {
     rate(f, of)?;
     optional(f, "burst", Some(burst).filter(|burst| *burst != of.count))

@@ -1,4 +1,4 @@
-//! What a limit line says, before any arithmetic.
+//! The parsed limit line, before any arithmetic.
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use super::period::Period;
 use crate::decimal::Decimal;
 use crate::time::Span;
 
-/// `N/PERIOD`: so many in so long.
+/// A rate, `N/PERIOD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// How many.
+    /// The amount in one period.
     pub count: u32,
-    /// In how long.
+    /// Length of the period.
     pub period: Span,
 }
 
-/// What happens to the slot that the window's edge cuts.
+/// Whether the slot that is only partly inside the window counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// It counts: never more than the limit in any window.
+    /// The slot counts, so that there is never more than the limit in any window.
     Strict,
-    /// It does not: a slot may be forgotten up to its own width early.
+    /// The slot does not count. It may be forgotten up to its own width early.
     Lenient,
 }
 
-/// A limit as it was written, one variant for each name.
+/// The algorithm and numbers of a limit as written, one variant for each algorithm.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the fields are the words of the limit line")]
+#[expect(missing_docs, reason = "the fields are named as in the limit line")]
 pub enum Spec {
     Gcra { rate: Rate, burst: u32 },
     TokenBucket { rate: Rate, burst: u32, whole: bool },
@@ -45,13 +45,13 @@ pub enum Spec {
     Unlimited,
 }
 
-/// A time zone by its name; UTC if not said.
+/// A time zone. Default: UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// The zone of that name in the IANA database that is built in.
-    pub(crate) fn named(name: &str) -> Option<Zone> {
+    /// Returns the zone with this name in the built-in IANA database.
+    pub(crate) fn from_name(name: &str) -> Option<Zone> {
         let zone = TimeZone::get(name).ok()?;
         (!zone.is_unknown() && zone.iana_name().is_some()).then_some(Zone(zone))
     }
@@ -75,10 +75,10 @@ impl fmt::Display for Zone {
     }
 }
 
-/// The names a limit can go by.
+/// An algorithm, by its name in the limit line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each is the word of the limit line")]
+#[expect(missing_docs, reason = "the variants are named as in the limit line")]
 pub enum Algorithm {
     Gcra,
     TokenBucket,
@@ -95,7 +95,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them, in the order the documentation lists them.
+    /// All algorithms, in the order of the documentation.
     pub const ALL: [Algorithm; 12] = [
         Algorithm::Gcra,
         Algorithm::TokenBucket,
@@ -111,7 +111,7 @@ impl Algorithm {
         Algorithm::Unlimited,
     ];
 
-    /// The word for it.
+    /// Returns its name in the limit line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -130,7 +130,7 @@ impl Algorithm {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Option<Algorithm> {
+    pub(crate) fn from_name(name: &str) -> Option<Algorithm> {
         Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 }

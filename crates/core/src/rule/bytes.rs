@@ -1,83 +1,55 @@
 //! States as bytes, for stores that outlive their process.
 //!
-//! All numbers are little-endian. Reading trusts nothing: what is not a state is `None`, and no
-//! more is allocated than there are bytes.
+//! All numbers are little-endian. Reading trusts nothing: bytes that are not a state give `None`,
+//! and no more is allocated than there are bytes.
 
-use super::entry::Reservation;
-use super::held::Lease;
-use super::packed::{Pack, Packed, Terms, Under};
-use super::slots::{Cut, Slot};
-use super::{AnyEntry, Drip, Entry, Estimate, Fade, Flow, RuleState, State, Window};
-use super::{drip, fade, flow, held, slots};
+use super::drip::Drip;
+use super::entry::Entry;
+use super::estimate::Estimate;
+use super::fade::Fade;
+use super::flow::Flow;
+use super::held::{HeldState, Lease};
+use super::pack::Pack;
+use super::packed::Packed;
+use super::reservation::Reservation;
+use super::slots::{Slot, SlotTiming, SlotsState};
+use super::state::{AnyEntry, RuleState, State};
+use super::terms::{RuleTerms, Terms};
+use super::window::Window;
 use crate::time::{Span, Time};
 
-impl Terms {
-    /// The numbers as words.
-    #[must_use]
-    pub fn to_words(self) -> [u64; 4] {
-        match self.0 {
-            Under::Flow(pace) => [0, pace.ticks, pace.parts, 0],
-            Under::Drip(leak) => [1, leak.drip, leak.every.as_micros(), 0],
-            Under::Window => [2, 0, 0, 0],
-            Under::Estimate(window) => [3, window.as_micros(), 0, 0],
-            Under::Fade(fading) => {
-                let (decay, resolution, floor) = fading.params();
-                [4, decay.to_bits(), resolution.as_micros(), floor.to_bits()]
-            }
-        }
-    }
-
-    /// The terms that [`to_words`](Terms::to_words) gave; `None` if it cannot have been these.
-    #[must_use]
-    pub fn from_words([kind, a, b, c]: [u64; 4]) -> Option<Terms> {
-        let span = |micros| Some(Span::from_micros(micros)).filter(|s| *s > Span::ZERO);
-        let under = match kind {
-            0 if a > 0 && b > 0 => Under::Flow(flow::Pace { ticks: a, parts: b }),
-            1 if a > 0 => Under::Drip(drip::Leak { drip: a, every: span(b)? }),
-            2 => Under::Window,
-            3 => Under::Estimate(span(a)?),
-            4 => {
-                let (decay, floor) = (f64::from_bits(a), f64::from_bits(c));
-                Under::Fade(fade::Fading::new(decay, span(b)?, floor)?)
-            }
-            _ => return None,
-        };
-        Some(Terms(under))
-    }
-}
-
 impl State {
-    /// Appends the state.
+    /// Appends the state to `out`.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         match &self.0 {
-            AnyEntry::Flow(entry) => write_book(out, 0, entry, write_packed::<Flow>),
-            AnyEntry::Drip(entry) => write_book(out, 1, entry, write_packed::<Drip>),
-            AnyEntry::Window(entry) => write_book(out, 2, entry, write_packed::<Window>),
-            AnyEntry::Estimate(entry) => write_book(out, 3, entry, write_packed::<Estimate>),
-            AnyEntry::Fade(entry) => write_book(out, 4, entry, write_packed::<Fade>),
-            AnyEntry::Slots(entry) => write_book(out, 5, entry, write_slots),
-            AnyEntry::Held(entry) => write_book(out, 6, entry, write_leases),
+            AnyEntry::Flow(entry) => write_entry(out, 0, entry, write_packed::<Flow>),
+            AnyEntry::Drip(entry) => write_entry(out, 1, entry, write_packed::<Drip>),
+            AnyEntry::Window(entry) => write_entry(out, 2, entry, write_packed::<Window>),
+            AnyEntry::Estimate(entry) => write_entry(out, 3, entry, write_packed::<Estimate>),
+            AnyEntry::Fade(entry) => write_entry(out, 4, entry, write_packed::<Fade>),
+            AnyEntry::Slots(entry) => write_entry(out, 5, entry, write_slots),
+            AnyEntry::Held(entry) => write_entry(out, 6, entry, write_leases),
         }
     }
 
-    /// Takes a state from the front of the bytes; `None` if there is none.
+    /// Reads a state from the front of `bytes` and advances them; `None` if they are not a state.
     #[must_use]
     pub fn read_from(bytes: &mut &[u8]) -> Option<State> {
         match u8::try_from(word(bytes)?).ok()? {
-            0 => read_book(bytes, read_packed::<Flow>),
-            1 => read_book(bytes, read_packed::<Drip>),
-            2 => read_book(bytes, read_packed::<Window>),
-            3 => read_book(bytes, read_packed::<Estimate>),
-            4 => read_book(bytes, read_packed::<Fade>),
-            5 => read_book(bytes, read_slots),
-            6 => read_book(bytes, read_leases),
+            0 => read_entry(bytes, read_packed::<Flow>),
+            1 => read_entry(bytes, read_packed::<Drip>),
+            2 => read_entry(bytes, read_packed::<Window>),
+            3 => read_entry(bytes, read_packed::<Estimate>),
+            4 => read_entry(bytes, read_packed::<Fade>),
+            5 => read_entry(bytes, read_slots),
+            6 => read_entry(bytes, read_leases),
             _ => None,
         }
     }
 }
 
-/// What the instants and counts of every state stay below.
-const LONGEST: u64 = 1 << Packed::WORD_BITS;
+/// All instants and counts of a state are below this.
+const WORD_END: u64 = 1 << Packed::WORD_BITS;
 
 fn put(out: &mut Vec<u8>, words: impl IntoIterator<Item = u64>) {
     for word in words {
@@ -102,28 +74,28 @@ fn word(bytes: &mut &[u8]) -> Option<u64> {
 
 fn words<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
     let mut words = [0; N];
-    for place in &mut words {
-        *place = word(bytes)?;
+    for slot in &mut words {
+        *slot = word(bytes)?;
     }
     Some(words)
 }
 
-fn some_bytes(bytes: &mut &[u8]) -> Option<Box<[u8]>> {
+fn take_bytes(bytes: &mut &[u8]) -> Option<Box<[u8]>> {
     let count = usize::try_from(word(bytes)?).ok()?;
     let (first, rest) = bytes.split_at_checked(count)?;
     *bytes = rest;
     Some(first.into())
 }
 
-fn write_book<B: RuleState>(
+fn write_entry<S>(
     out: &mut Vec<u8>,
-    kind: u64,
-    entry: &Entry<B>,
-    body: fn(&mut Vec<u8>, &B),
+    tag: u64,
+    entry: &Entry<S>,
+    write_state: fn(&mut Vec<u8>, &S),
 ) {
-    put(out, [kind, u64::from(entry.body().is_some())]);
-    if let Some(state) = entry.body() {
-        body(out, state);
+    put(out, [tag, u64::from(entry.state().is_some())]);
+    if let Some(state) = entry.state() {
+        write_state(out, state);
     }
     put(out, [length(entry.reservations().len())]);
     for reservation in entry.reservations() {
@@ -133,76 +105,88 @@ fn write_book<B: RuleState>(
             [
                 reservation.at.as_micros(),
                 reservation.estimate,
-                reservation.least,
-                reservation.until.as_micros(),
+                reservation.max_refund,
+                reservation.expires.as_micros(),
             ],
         );
     }
 }
 
-fn read_book<B: RuleState>(bytes: &mut &[u8], body: fn(&mut &[u8]) -> Option<B>) -> Option<State> {
-    let state = if word(bytes)? == 0 { None } else { Some(body(bytes)?) };
+fn read_entry<S: RuleState>(
+    bytes: &mut &[u8],
+    read_state: fn(&mut &[u8]) -> Option<S>,
+) -> Option<State> {
+    let state = if word(bytes)? == 0 { None } else { Some(read_state(bytes)?) };
     let mut reservations = Vec::new();
     for _ in 0..word(bytes)? {
-        let handle = some_bytes(bytes)?;
-        let [at, estimate, least, until] = words(bytes)?;
+        let handle = take_bytes(bytes)?;
+        let [at, estimate, max_refund, expires] = words(bytes)?;
         reservations.push(Reservation {
             handle,
             at: Time::at(at),
             estimate,
-            least,
-            until: Time::at(until),
+            max_refund,
+            expires: Time::at(expires),
         });
     }
-    let entry = Entry::with_reservations(state, reservations);
-    (!entry.is_empty()).then(|| B::into_state(entry))
+    let entry = Entry::new(state, reservations);
+    (!entry.is_empty()).then(|| S::into_state(entry))
 }
 
-fn write_packed<R: Pack>(out: &mut Vec<u8>, body: &R::Body) {
-    let (under, words) = R::pack(body);
-    put(out, Terms(under).to_words());
+fn write_packed<R: Pack>(out: &mut Vec<u8>, state: &R::State)
+where
+    R::Terms: Into<RuleTerms>,
+{
+    let (terms, words) = R::pack(state);
+    put(out, Terms(terms.into()).to_words());
     put(out, words);
 }
 
-fn read_packed<R: Pack>(bytes: &mut &[u8]) -> Option<R::Body> {
+fn read_packed<R: Pack>(bytes: &mut &[u8]) -> Option<R::State>
+where
+    R::Terms: TryFrom<RuleTerms>,
+{
     let terms = Terms::from_words(words(bytes)?)?;
     let [a, b, c] = words(bytes)?;
-    (b < LONGEST && c < LONGEST).then(|| R::unpack(terms.0, [a, b, c]))?
+    (b < WORD_END && c < WORD_END).then(|| R::unpack(terms.0.try_into().ok()?, [a, b, c]))?
 }
 
-fn write_slots(out: &mut Vec<u8>, body: &slots::SlotsState) {
-    put(out, [body.cut.width.as_micros(), body.cut.life.as_micros(), length(body.slots.len())]);
-    put(out, body.slots.iter().flat_map(|slot| [slot.start.as_micros(), slot.count]));
+fn write_slots(out: &mut Vec<u8>, state: &SlotsState) {
+    put(
+        out,
+        [state.timing.width.as_micros(), state.timing.life.as_micros(), length(state.slots.len())],
+    );
+    put(out, state.slots.iter().flat_map(|slot| [slot.start.as_micros(), slot.count]));
 }
 
-fn read_slots(bytes: &mut &[u8]) -> Option<slots::SlotsState> {
+fn read_slots(bytes: &mut &[u8]) -> Option<SlotsState> {
     let [width, life, count] = words(bytes)?;
-    let cut = Cut { width: Span::from_micros(width), life: Span::from_micros(life) };
+    let timing = SlotTiming { width: Span::from_micros(width), life: Span::from_micros(life) };
     let mut slots = Vec::new();
     for _ in 0..count {
         let [start, count] = words(bytes)?;
         slots.push(Slot { start: Time::at(start), count });
     }
     let sorted = slots.is_sorted_by(|a, b| a.start < b.start);
-    (sorted && !slots.is_empty()).then(|| slots::SlotsState::of(cut, slots))
+    (sorted && !slots.is_empty()).then(|| SlotsState::of(timing, slots))
 }
 
-fn write_leases(out: &mut Vec<u8>, body: &held::HeldState) {
-    put(out, [length(body.0.len())]);
-    for lease in &body.0 {
+fn write_leases(out: &mut Vec<u8>, state: &HeldState) {
+    put(out, [length(state.0.len())]);
+    for lease in &state.0 {
         put(out, [u64::from(lease.handle.is_some())]);
         put_bytes(out, lease.handle.as_deref().unwrap_or_default());
         put(out, [lease.count, lease.ends.as_micros()]);
     }
 }
 
-fn read_leases(bytes: &mut &[u8]) -> Option<held::HeldState> {
+fn read_leases(bytes: &mut &[u8]) -> Option<HeldState> {
     let mut leases = Vec::new();
     for _ in 0..word(bytes)? {
-        let named = word(bytes)? != 0;
-        let handle = Some(some_bytes(bytes)?).filter(|_| named);
+        let has_handle = word(bytes)? != 0;
+        let handle = Some(take_bytes(bytes)?).filter(|_| has_handle);
         let [count, ends] = words(bytes)?;
         leases.push(Lease { handle, count, ends: Time::at(ends) });
     }
-    (!leases.is_empty()).then_some(held::HeldState(leases))
+    (!leases.is_empty()).then_some(HeldState(leases))
 }

@@ -6,17 +6,17 @@ use jiff::{Timestamp, ToSpan, Zoned};
 
 use crate::time::{Span, Time};
 
-/// What a calendar window spans.
+/// The length of a calendar window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CalendarUnit {
     Day,
-    /// From Monday.
+    /// A week starts on Monday.
     Week,
     Month,
     Year,
 }
 
-/// A unit of the calendar in a time zone. A day begins at its first instant there, so that it is
+/// A unit of the calendar in a time zone. A day starts at its first instant in the zone, so it is
 /// 23 or 25 hours long when clocks change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Calendar {
@@ -29,9 +29,9 @@ impl Calendar {
         Calendar { unit, zone }
     }
 
-    /// The longest such a window can be: since 1970 no zone has set its clocks back by more than
-    /// seven hours.
-    pub(crate) fn longest(&self) -> Span {
+    /// Returns the maximum length of a window. Since 1970 no zone has set its clocks back by more
+    /// than seven hours.
+    pub(crate) fn max_length(&self) -> Span {
         let days = match self.unit {
             CalendarUnit::Day => 1,
             CalendarUnit::Week => 7,
@@ -43,26 +43,26 @@ impl Calendar {
         hour.times(24).times(days).plus(hour.times(set_back))
     }
 
-    /// The bounds of the window that holds `now`.
-    pub(crate) fn around(&self, now: Time) -> (Time, Time) {
-        // Instants end in the year 2112, far within what the calendar can tell, so neither of
-        // these ever falls back.
+    /// Returns the bounds of the window that contains `now`.
+    pub(crate) fn bounds_at(&self, now: Time) -> (Time, Time) {
+        // Instants end in the year 2112, well within the range of the calendar, so neither default
+        // is ever used.
         let stamp =
             i64::try_from(now.as_micros()).ok().and_then(|m| Timestamp::from_microsecond(m).ok());
         let date = stamp.unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(self.zone.clone()).date();
         let mut first = self.unit.first_day(date);
-        // Where clocks were set back over midnight the date is yesterday's once more, but the
-        // window of the new day has begun and goes on.
-        let mut end = self.begin(self.unit.next(first));
+        // Where clocks were set back over midnight, the date is yesterday's again, but the window
+        // of the new day has already started and continues.
+        let mut end = self.start_of(self.unit.next(first));
         while end <= now && self.unit.next(first) > first {
             first = self.unit.next(first);
-            end = self.begin(self.unit.next(first));
+            end = self.start_of(self.unit.next(first));
         }
-        (self.begin(first), end)
+        (self.start_of(first), end)
     }
 
-    /// The first instant of a day; the epoch for days before it.
-    fn begin(&self, day: Date) -> Time {
+    /// Returns the first instant of a day; the epoch for days before it.
+    fn start_of(&self, day: Date) -> Time {
         let start = day.to_zoned(self.zone.clone()).and_then(|start| start.start_of_day());
         let micros = start.as_ref().map_or(0, |start: &Zoned| start.timestamp().as_microsecond());
         Time::at(u64::try_from(micros).unwrap_or(0))
@@ -95,20 +95,19 @@ impl CalendarUnit {
 mod tests {
     use super::*;
 
-    fn around(unit: CalendarUnit, zone: &str, at: &str) -> (String, String) {
+    fn bounds(unit: CalendarUnit, zone: &str, at: &str) -> (String, String) {
         let calendar = Calendar::new(unit, TimeZone::get(zone).unwrap());
         let at: Timestamp = at.parse().unwrap();
-        let (start, end) = calendar.around(Time::at(at.as_microsecond().try_into().unwrap()));
-        let said = |t: Time| {
+        let (start, end) = calendar.bounds_at(Time::at(at.as_microsecond().try_into().unwrap()));
+        let text = |t: Time| {
             Timestamp::from_microsecond(t.as_micros().try_into().unwrap()).unwrap().to_string()
         };
-        (said(start), said(end))
+        (text(start), text(end))
     }
 
-    /// The windows of every zone, around every change of its clocks, hold the instant they are
-    /// asked for and lie back to back.
+    /// Checked in every zone around every change of its clocks.
     #[test]
-    fn windows_hold_their_instant_and_follow_each_other_in_every_zone() {
+    fn windows_contain_their_instant_and_are_adjacent_in_every_zone() {
         let from: Timestamp = "1970-01-01T00:00:00Z".parse().unwrap();
         let to: Timestamp = "2040-01-01T00:00:00Z".parse().unwrap();
         for name in jiff::tz::db().available() {
@@ -121,16 +120,20 @@ mod tests {
                     for minutes in [-90, -31, -1, 0, 1, 29, 59, 61, 90, 1500] {
                         let at = change.as_microsecond() + minutes * 60_000_000;
                         let at = Time::at(u64::try_from(at).unwrap_or(0));
-                        let (start, end) = calendar.around(at);
+                        let (start, end) = calendar.bounds_at(at);
                         assert!(start <= at && at < end, "{} {unit:?} {at:?}", name.as_str());
                         assert_eq!(
-                            calendar.around(end).0,
+                            calendar.bounds_at(end).0,
                             end,
                             "{} {unit:?} {at:?}",
                             name.as_str()
                         );
-                        let longest = calendar.longest();
-                        assert!(end.since(start) <= longest, "{} {unit:?} {at:?}", name.as_str());
+                        let max_length = calendar.max_length();
+                        assert!(
+                            end.since(start) <= max_length,
+                            "{} {unit:?} {at:?}",
+                            name.as_str()
+                        );
                     }
                 }
             }
@@ -157,7 +160,7 @@ mod tests {
                 "2024-10-26T22:00:00Z",
                 "2024-10-27T23:00:00Z",
             ),
-            // Midnight does not exist: the day begins at one o'clock.
+            // Midnight does not exist: the day starts at one o'clock.
             (
                 Day,
                 "America/Sao_Paulo",
@@ -180,7 +183,7 @@ mod tests {
                 "2023-01-01T00:00:00Z",
                 "2024-01-01T00:00:00Z",
             ),
-            // At one minute past midnight the clocks go back to 23:01: the new day goes on.
+            // At one minute past midnight the clocks go back to 23:01: the new day continues.
             (
                 Day,
                 "America/St_Johns",
@@ -188,11 +191,11 @@ mod tests {
                 "2010-11-07T02:30:00Z",
                 "2010-11-08T03:30:00Z",
             ),
-            // The epoch is inside a week, a month and a year that began before time does.
+            // The epoch is inside a week, a month and a year that started before it.
             (Week, "UTC", "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-05T00:00:00Z"),
         ];
         for (unit, zone, at, start, end) in table {
-            assert_eq!(around(unit, zone, at), (start.into(), end.into()), "{unit:?} {zone} {at}");
+            assert_eq!(bounds(unit, zone, at), (start.into(), end.into()), "{unit:?} {zone} {at}");
         }
     }
 }

@@ -1,100 +1,100 @@
-//! What a limit is measured by: all that an answer needs to know of it beside a state.
+//! The exact capacity of a limit, and what it says of a packed state.
 
-use super::entry::answer;
-use super::packed::{Pack, Under};
-use super::{Alignment, Drip, Estimate, Fade, Flow, Packed, Rule, Terms, Window};
+use super::drip::Drip;
+use super::estimate::Estimate;
+use super::fade::{Fade, float, whole};
+use super::flow::Flow;
+use super::pack::{Pack, Words};
+use super::packed::Packed;
+use super::status::status;
+use super::terms::RuleTerms;
+use super::window::{Alignment, Window};
 use crate::decision::LimitStatus;
 use crate::time::{Span, Time};
 
-/// The most a limit lets through at one instant.
+/// The capacity of a limit: the most that can be used at one instant. With a state it is all that a
+/// decision needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Capacity(Kind);
+pub struct Capacity(Value);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum Value {
     Unlimited,
     Whole(u64),
-    /// Of ar1, which need not be whole.
+    /// The capacity of ar1, which need not be whole.
     Level(f64),
 }
 
 impl Capacity {
-    /// As two numbers, so that it can be kept.
+    /// Creates the capacity of a limit; `None` is unlimited.
+    pub(super) fn of_count(capacity: Option<u64>) -> Capacity {
+        Capacity(capacity.map_or(Value::Unlimited, Value::Whole))
+    }
+
+    pub(super) fn of_level(max: f64) -> Capacity {
+        Capacity(Value::Level(max))
+    }
+
+    /// Returns the capacity as a tag and a word, so that it can be stored.
     #[must_use]
     pub fn to_words(self) -> (u8, u64) {
         match self.0 {
-            Kind::Unlimited => (0, 0),
-            Kind::Whole(capacity) => (1, capacity),
-            Kind::Level(max) => (2, max.to_bits()),
+            Value::Unlimited => (0, 0),
+            Value::Whole(capacity) => (1, capacity),
+            Value::Level(max) => (2, max.to_bits()),
         }
     }
 
-    /// What [`to_words`](Capacity::to_words) gave; `None` if it cannot have been these.
+    /// Creates the capacity from the result of [`to_words`](Capacity::to_words); `None` if it is
+    /// invalid.
     #[must_use]
-    pub fn from_words(kind: u8, word: u64) -> Option<Capacity> {
-        match kind {
-            0 => Some(Capacity(Kind::Unlimited)),
-            1 => Some(Capacity(Kind::Whole(word))),
+    pub fn from_words(tag: u8, word: u64) -> Option<Capacity> {
+        match tag {
+            0 => Some(Capacity(Value::Unlimited)),
+            1 => Some(Capacity(Value::Whole(word))),
             2 => {
                 let max = Some(f64::from_bits(word)).filter(|max| max.is_finite());
-                max.map(|max| Capacity(Kind::Level(max)))
+                max.map(Capacity::of_level)
             }
             _ => None,
         }
     }
 
-    /// Rounded down; `None` if there is none.
+    /// Returns the capacity rounded down; `None` if unlimited.
     pub(crate) fn whole(self) -> Option<u64> {
         match self.0 {
-            Kind::Unlimited => None,
-            Kind::Whole(capacity) => Some(capacity),
-            Kind::Level(max) => Some(super::fade::whole(max)),
+            Value::Unlimited => None,
+            Value::Whole(capacity) => Some(capacity),
+            Value::Level(max) => Some(whole(max)),
         }
     }
 
     fn level(self) -> f64 {
         match self.0 {
-            Kind::Level(max) => max,
-            Kind::Whole(capacity) => super::fade::float(capacity),
-            Kind::Unlimited => f64::MAX,
+            Value::Level(max) => max,
+            Value::Whole(capacity) => float(capacity),
+            Value::Unlimited => f64::MAX,
         }
-    }
-}
-
-impl Rule {
-    pub(crate) fn measure(&self) -> Capacity {
-        Capacity(match self {
-            Rule::Fade(fade) => Kind::Level(fade.max()),
-            other => other.capacity().map_or(Kind::Unlimited, Kind::Whole),
-        })
     }
 }
 
 impl Packed {
-    /// The state of ar1 with this level, written in the step of `since`; `None` if it is nothing.
-    #[must_use]
-    pub fn of_level(terms: Terms, level: f64, since: Time) -> Option<Packed> {
-        let Under::Fade(fading) = terms.0 else { return None };
-        fading.words(level, since).map(|words| Packed::new(terms, words))
-    }
-
-    /// What a limit of that capacity says of this state: the rest it carries itself.
-    pub(crate) fn answer(&self, capacity: Capacity, now: Time, cost: u64) -> LimitStatus {
-        let most = capacity.whole().unwrap_or(u64::MAX);
-        match self.terms().0 {
-            Under::Flow(pace) => self.answer_by(&Flow::at(pace, most), now, cost),
-            Under::Drip(leak) => self.answer_by(&Drip::new(most, leak.drip, leak.every), now, cost),
-            // The bounds of the window are in the state: the alignment is not asked.
-            Under::Window => {
-                self.answer_by(&Window::new(most, Alignment::Request(Span::ZERO)), now, cost)
-            }
-            Under::Estimate(window) => self.answer_by(&Estimate::new(most, window), now, cost),
-            Under::Fade(fading) => self.answer_by(&Fade::with(fading, capacity.level()), now, cost),
+    /// Returns the numbers that a limit of this capacity reports for the state. All other numbers
+    /// of the limit are in the state itself.
+    pub(crate) fn status(&self, capacity: Capacity, now: Time, cost: u64) -> LimitStatus {
+        fn of<R: Pack>(rule: &R, words: Words, now: Time, cost: u64) -> LimitStatus {
+            status(rule, R::unpack(rule.terms(), words).as_ref(), now, cost)
         }
-    }
-
-    fn answer_by<R: Pack>(&self, rule: &R, now: Time, cost: u64) -> LimitStatus {
-        let body = R::unpack(self.terms().0, self.words());
-        answer(rule, body.as_ref(), now, cost)
+        let (words, max) = (self.words(), capacity.whole().unwrap_or(u64::MAX));
+        match self.terms().0 {
+            RuleTerms::Flow(pace) => of(&Flow::at(pace, max), words, now, cost),
+            RuleTerms::Drip(leak) => of(&Drip::new(max, leak.drip, leak.every), words, now, cost),
+            // The bounds of the window are in the state, so the alignment is not used.
+            RuleTerms::Window(_) => {
+                of(&Window::new(max, Alignment::Request(Span::ZERO)), words, now, cost)
+            }
+            RuleTerms::Estimate(window) => of(&Estimate::new(max, window), words, now, cost),
+            RuleTerms::Fade(fading) => of(&Fade::with(fading, capacity.level()), words, now, cost),
+        }
     }
 }

@@ -1,20 +1,21 @@
 //! Drip: leaky-bucket, token-bucket `whole`, and legacy.
 //!
-//! **What it is.** A bucket that leaks `drip` units at once, `every` so often, counted from the
-//! moment water entered it empty. No clock drips in the background: the drops that have fallen are
-//! worked out when someone asks.
+//! **What it is.** A bucket that leaks `drip` units at once at every interval `every`, counted from
+//! the moment an empty bucket was first filled. There is no background task: the drops that have
+//! leaked are computed at each operation.
 //!
 //! **What it promises.** At most `size` at one instant, then `drip` more after each `every`.
 //!
-//! **What it costs.** Two numbers: the level, and when the last drop fell.
+//! **What it costs.** Two numbers: the level, and the time of the last leak.
 
-use super::packed::{Pack, Under, Words};
-use super::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::pack::{Pack, Words};
+use super::params::RuleParams;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 use crate::wide::{floor_div, narrow, product, wide};
 
-/// The rhythm of a leak: so many units, so often.
+/// The leak: `drip` units at every interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Leak {
     pub(super) drip: u64,
@@ -31,36 +32,40 @@ pub(crate) struct Drip {
 #[derive(Debug, Clone)]
 pub(crate) struct DripState {
     level: u64,
-    /// When the last drop fell, or water entered the empty bucket.
+    /// The time of the last leak, or when the empty bucket was first filled.
     since: Time,
     leak: Leak,
 }
 
 impl Drip {
-    /// All three are at least one.
+    /// Creates a bucket. All three numbers are at least one.
     pub(crate) fn new(size: u64, drip: u64, every: Span) -> Drip {
         Drip { size, leak: Leak { drip, every } }
     }
 
-    /// `(size, drip, every)`, which is all there is to it.
-    pub(crate) fn params(&self) -> (u64, u64, Span) {
+    /// Returns `(size, drip, every)`.
+    pub(crate) fn leak(&self) -> (u64, u64, Span) {
         (self.size, self.leak.drip, self.leak.every)
+    }
+
+    pub(super) fn params(&self) -> RuleParams {
+        RuleParams::Drip { size: self.size, drip: self.leak.drip, every: self.leak.every }
     }
 }
 
 impl Leak {
-    /// From one drop on, how long until so much has leaked.
+    /// Returns how long `units` take to leak, counted from a leak.
     #[inline]
-    fn takes(self, units: u64) -> Span {
+    fn drain_time(self, units: u64) -> Span {
         let drops = if self.drip <= 1 { units } else { units.div_ceil(self.drip) };
         self.every.times(drops)
     }
 }
 
 impl DripState {
-    /// The same bucket with the drops up to `now` fallen.
+    /// Returns the bucket with the leaks up to `now` applied.
     #[inline]
-    fn sunk(&self, now: Time) -> DripState {
+    fn drained(&self, now: Time) -> DripState {
         let drops = now.since(self.since).steps(self.leak.every);
         DripState {
             level: self.level.saturating_sub(drops.saturating_mul(self.leak.drip)),
@@ -69,95 +74,97 @@ impl DripState {
         }
     }
 
-    /// The same water with another leak. The share of the way to the next drop is kept, so that
-    /// changing to and fro can neither hold a drop back nor bring one early.
+    /// Returns the same level with another leak. The elapsed share of the interval is kept, so that
+    /// switching back and forth can neither delay a leak nor bring one forward.
     fn with_leak(self, leak: Leak, now: Time) -> DripState {
         if self.leak.every == leak.every {
             return DripState { leak, ..self };
         }
-        let gone = product(now.since(self.since).as_micros(), leak.every.as_micros());
-        let gone = narrow(floor_div(gone, wide(self.leak.every.as_micros())));
-        DripState { level: self.level, since: Time::at(now.as_micros().saturating_sub(gone)), leak }
+        let elapsed = product(now.since(self.since).as_micros(), leak.every.as_micros());
+        let elapsed = narrow(floor_div(elapsed, wide(self.leak.every.as_micros())));
+        let since = Time::at(now.as_micros().saturating_sub(elapsed));
+        DripState { level: self.level, since, leak }
     }
 }
 
 impl Pack for Drip {
-    fn terms(&self) -> Under {
-        Under::Drip(self.leak)
+    type Terms = Leak;
+
+    fn terms(&self) -> Leak {
+        self.leak
     }
 
     #[inline]
-    fn pack(body: &DripState) -> (Under, Words) {
-        (Under::Drip(body.leak), [body.level, body.since.as_micros(), 0])
+    fn pack(state: &DripState) -> (Leak, Words) {
+        (state.leak, [state.level, state.since.as_micros(), 0])
     }
 
     #[inline]
-    fn unpack(under: Under, [level, since, _]: Words) -> Option<DripState> {
-        let Under::Drip(leak) = under else { return None };
+    fn unpack(leak: Leak, [level, since, _]: Words) -> Option<DripState> {
         Some(DripState { level, since: Time::at(since), leak })
     }
 }
 
 impl Counting for Drip {
-    type Body = DripState;
+    type State = DripState;
 
     fn capacity(&self) -> u64 {
         self.size
     }
 
-    /// How long a full bucket takes to run dry.
     fn full_reset_after(&self) -> Span {
-        self.leak.takes(self.size)
+        self.leak.drain_time(self.size)
     }
 
-    fn instant(body: &DripState) -> Time {
-        body.since
-    }
-
-    #[inline]
-    fn resets(body: &DripState) -> Time {
-        body.since.after(body.leak.takes(body.level))
+    fn instant(state: &DripState) -> Time {
+        state.since
     }
 
     #[inline]
-    fn headroom(&self, body: &DripState, now: Time) -> Option<u64> {
-        self.size.checked_sub(body.sunk(now).level)
+    fn resets_at(state: &DripState) -> Time {
+        state.since.after(state.leak.drain_time(state.level))
     }
 
     #[inline]
-    fn fits_at(&self, body: &DripState, now: Time, cost: u64) -> Time {
-        let body = body.sunk(now);
-        let over = body.level.saturating_add(cost).saturating_sub(self.size);
-        body.since.after(body.leak.takes(over))
+    fn headroom(&self, state: &DripState, now: Time) -> Option<u64> {
+        self.size.checked_sub(state.drained(now).level)
+    }
+
+    #[inline]
+    fn fits_at(&self, state: &DripState, now: Time, cost: u64) -> Time {
+        let state = state.drained(now);
+        let over = state.level.saturating_add(cost).saturating_sub(self.size);
+        state.since.after(state.leak.drain_time(over))
     }
 
     #[inline]
     fn take(
         &self,
-        body: &mut Option<DripState>,
+        state: &mut Option<DripState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
         let empty = DripState { level: 0, since: now, leak: self.leak };
-        let sunk = body.as_ref().map_or(empty, |body| body.sunk(now).with_leak(self.leak, now));
-        let filled = DripState { level: sunk.level.saturating_add(cost), ..sunk };
-        if filled.level > MAX_COUNT || Drip::resets(&filled).since(now) > Span::MAX {
+        let drained =
+            state.as_ref().map_or(empty, |state| state.drained(now).with_leak(self.leak, now));
+        let filled = DripState { level: drained.level.saturating_add(cost), ..drained };
+        if filled.level > MAX_COUNT || Drip::resets_at(&filled).since(now) > Span::MAX {
             return Err(Overdrawn);
         }
-        *body = Some(filled);
+        *state = Some(filled);
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<DripState>, now: Time, cost: u64) {
-        *body = body.take().and_then(|body| {
-            let sunk = body.sunk(now);
-            let level = sunk.level.saturating_sub(cost);
-            (level > 0).then_some(DripState { level, ..sunk })
+    fn refund(&self, state: &mut Option<DripState>, now: Time, cost: u64) {
+        *state = state.take().and_then(|state| {
+            let drained = state.drained(now);
+            let level = drained.level.saturating_sub(cost);
+            (level > 0).then_some(DripState { level, ..drained })
         });
     }
 
-    fn refundable(&self, body: &DripState, now: Time, _: Taken<'_>) -> u64 {
-        body.sunk(now).level
+    fn refundable(&self, state: &DripState, now: Time, _: Taken<'_>) -> u64 {
+        state.drained(now).level
     }
 }

@@ -1,17 +1,17 @@
 //! Estimate: sliding-window.
 //!
-//! **What it is.** Two counters, of this window and the one before. What was counted in the last
-//! window is taken to have come evenly, so that its share shrinks as this window goes on.
+//! **What it is.** Two counters, of this window and the one before. The requests of the last window
+//! are assumed to have been spread evenly, so that their share shrinks as this window goes on.
 //!
-//! **What it promises.** Never more than `capacity` by its own reckoning. If the last window's
-//! requests came in a lump, the true count in some window may be higher, at most twice as high.
+//! **What it promises.** Never more than `capacity` by this estimate. If the last window's requests
+//! came all at once, the true count in some window may be higher, at most twice as high.
 //!
 //! **What it costs.** Two counters and the start of a window, whatever the limit.
 
-use super::packed::{Pack, Under, Words};
-use super::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::pack::{Pack, Words};
+use super::params::RuleParams;
 use crate::error::Overdrawn;
-use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 use crate::wide::{Wide, ceil_div, floor_div, narrow, product, wide};
 
@@ -27,9 +27,9 @@ pub(crate) struct EstimateState {
     /// When the window of `count` began.
     start: Time,
     window: Span,
-    /// Counted in the window before.
+    /// The count of the window before.
     last: u64,
-    /// Counted in this one.
+    /// The count of this window.
     count: u64,
 }
 
@@ -38,7 +38,7 @@ impl Estimate {
         Estimate { capacity, window }
     }
 
-    pub(crate) fn params(&self) -> RuleParams {
+    pub(super) fn params(&self) -> RuleParams {
         RuleParams::Estimate { capacity: self.capacity, window: self.window }
     }
 
@@ -52,7 +52,7 @@ impl EstimateState {
         self.start.after(self.window)
     }
 
-    /// The same counters seen from the window of `now`.
+    /// Returns the counters as of the window of `now`.
     fn rolled(&self, now: Time) -> EstimateState {
         if now < self.end() {
             return self.clone();
@@ -60,7 +60,7 @@ impl EstimateState {
         EstimateState { start: self.end(), window: self.window, last: self.count, count: 0 }
     }
 
-    /// What the last window still weighs, times the window.
+    /// Returns the weighted count of the last window, times the length of the window.
     fn carried(&self, now: Time) -> Wide {
         product(self.last, self.end().since(now).as_micros())
     }
@@ -70,8 +70,8 @@ impl EstimateState {
         narrow(carried).saturating_add(self.count)
     }
 
-    /// The counter of the window that holds `at`, if it is one of the two.
-    fn counter_of(&mut self, at: Time) -> Option<&mut u64> {
+    /// Returns the counter of the window that contains `at`, if it is one of the two.
+    fn counter_at(&mut self, at: Time) -> Option<&mut u64> {
         if at >= self.end() {
             None
         } else if at >= self.start {
@@ -89,94 +89,95 @@ impl EstimateState {
 }
 
 impl Pack for Estimate {
-    fn terms(&self) -> Under {
-        Under::Estimate(self.window)
+    type Terms = Span;
+
+    fn terms(&self) -> Span {
+        self.window
     }
 
     #[inline]
-    fn pack(body: &EstimateState) -> (Under, Words) {
-        (Under::Estimate(body.window), [body.start.as_micros(), body.last, body.count])
+    fn pack(state: &EstimateState) -> (Span, Words) {
+        (state.window, [state.start.as_micros(), state.last, state.count])
     }
 
     #[inline]
-    fn unpack(under: Under, [start, last, count]: Words) -> Option<EstimateState> {
-        let Under::Estimate(window) = under else { return None };
+    fn unpack(window: Span, [start, last, count]: Words) -> Option<EstimateState> {
         Some(EstimateState { start: Time::at(start), window, last, count })
     }
 }
 
 impl Counting for Estimate {
-    type Body = EstimateState;
+    type State = EstimateState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// How long a count weighs: in its own window, and in the next.
+    /// A count weighs in its own window and in the next.
     fn full_reset_after(&self) -> Span {
         self.window.times(2)
     }
 
-    fn instant(body: &EstimateState) -> Time {
-        body.start
+    fn instant(state: &EstimateState) -> Time {
+        state.start
     }
 
-    fn resets(body: &EstimateState) -> Time {
-        if body.count > 0 { body.end().after(body.window) } else { body.end() }
+    fn resets_at(state: &EstimateState) -> Time {
+        if state.count > 0 { state.end().after(state.window) } else { state.end() }
     }
 
-    fn headroom(&self, body: &EstimateState, now: Time) -> Option<u64> {
-        self.capacity.checked_sub(body.rolled(now).used(now))
+    fn headroom(&self, state: &EstimateState, now: Time) -> Option<u64> {
+        self.capacity.checked_sub(state.rolled(now).used(now))
     }
 
-    fn fits_at(&self, body: &EstimateState, now: Time, cost: u64) -> Time {
-        let body = body.rolled(now);
-        let window = body.window.as_micros();
-        // How long before the end of a window its predecessor weighs no more than `room`.
-        let weighs = |room: u64, last: u64| {
+    fn fits_at(&self, state: &EstimateState, now: Time, cost: u64) -> Time {
+        let state = state.rolled(now);
+        let window = state.window.as_micros();
+        // How long before the end of a window the count before it weighs no more than `room`.
+        let lead_time = |room: u64, last: u64| {
             Span::from_micros(narrow(floor_div(product(room, window), wide(last))).min(window))
         };
         let room = self.capacity.saturating_sub(cost);
-        let (end, before) = match room.checked_sub(body.count) {
-            Some(room) => (body.end(), weighs(room, body.last)),
-            None => (body.end().after(body.window), weighs(room, body.count)),
+        let (end, before) = match room.checked_sub(state.count) {
+            Some(room) => (state.end(), lead_time(room, state.last)),
+            None => (state.end().after(state.window), lead_time(room, state.count)),
         };
         Time::at(end.as_micros().saturating_sub(before.as_micros()))
     }
 
-    /// Where the window was changed, all that still counts moves into the window of now.
+    /// If the window was changed, all that still counts moves into the current window.
     fn take(
         &self,
-        body: &mut Option<EstimateState>,
+        state: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
-        let mut next = match body.as_ref().map(|body| body.rolled(now)) {
-            Some(body) if body.window == self.window => body,
-            Some(body) => EstimateState { count: body.used(now), ..self.fresh(now) },
+        let mut next = match state.as_ref().map(|state| state.rolled(now)) {
+            Some(state) if state.window == self.window => state,
+            Some(state) => EstimateState { count: state.used(now), ..self.fresh(now) },
             None => self.fresh(now),
         };
         next.count = next.count.saturating_add(cost);
         if next.count > MAX_COUNT {
             return Err(Overdrawn);
         }
-        *body = Some(next);
+        *state = Some(next);
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<EstimateState>, now: Time, cost: u64) {
-        *body = body.take().and_then(|body| {
-            let mut body = body.rolled(now);
-            let rest = cost.saturating_sub(body.count);
-            body.count = body.count.saturating_sub(cost);
-            body.last = body.last.saturating_sub(rest);
-            body.or_none()
+    fn refund(&self, state: &mut Option<EstimateState>, now: Time, cost: u64) {
+        *state = state.take().and_then(|state| {
+            let mut state = state.rolled(now);
+            let rest = cost.saturating_sub(state.count);
+            state.count = state.count.saturating_sub(cost);
+            state.last = state.last.saturating_sub(rest);
+            state.or_none()
         });
     }
 
-    fn refundable(&self, body: &EstimateState, now: Time, taken: Taken<'_>) -> u64 {
-        body.rolled(now).counter_of(taken.at).map_or(0, |counter| *counter)
+    fn refundable(&self, state: &EstimateState, now: Time, taken: Taken<'_>) -> u64 {
+        state.rolled(now).counter_at(taken.at).map_or(0, |counter| *counter)
     }
 
     fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
@@ -184,39 +185,39 @@ impl Counting for Estimate {
         if window(taken) == window(other) { cost } else { 0 }
     }
 
-    fn give_back(
+    fn refund_at(
         &self,
-        body: &mut Option<EstimateState>,
+        state: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> bool {
-        *body = body.take().and_then(|body| {
-            let mut body = body.rolled(now);
-            if let Some(counter) = body.counter_of(taken.at) {
+        *state = state.take().and_then(|state| {
+            let mut state = state.rolled(now);
+            if let Some(counter) = state.counter_at(taken.at) {
                 *counter = counter.saturating_sub(cost);
             }
-            body.or_none()
+            state.or_none()
         });
         true
     }
 
     fn charge_at(
         &self,
-        body: &mut Option<EstimateState>,
+        state: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let mut next = body.as_ref().map_or_else(|| self.fresh(now), |body| body.rolled(now));
-        let Some(counter) = next.counter_of(taken.at) else {
+        let mut next = state.as_ref().map_or_else(|| self.fresh(now), |state| state.rolled(now));
+        let Some(counter) = next.counter_at(taken.at) else {
             return Ok(false);
         };
         *counter = counter.saturating_add(cost);
         if *counter > MAX_COUNT {
             return Err(Overdrawn);
         }
-        *body = Some(next);
+        *state = Some(next);
         Ok(true)
     }
 }

@@ -1,32 +1,32 @@
 //! Fade: ar1.
 //!
-//! **What it is.** A level that is divided by `decay` at every `resolution`: each request weighs
-//! less the longer it is past. What is left below a millionth of `max` counts as nothing.
+//! **What it is.** A level that is divided by `decay` at every `resolution`, so that a request
+//! weighs less the longer ago it was. A level below a millionth of `max` counts as zero.
 //!
-//! **What it promises.** The faded sum never passes `max`. It is a soft memory, not a count in a
-//! window: a steady client settles at `max * (1 - 1/decay)` for each `resolution`.
+//! **What it promises.** The decayed sum never exceeds `max`. It is an exponential average, not a
+//! count in a window: a steady client settles at `max * (1 - 1/decay)` for each `resolution`.
 //!
-//! **What it costs.** One double and one instant. Doubles are used with `* / +` only and in one
-//! command, so that every store agrees to the last bit.
+//! **What it costs.** One double and one instant. Doubles are used with `* / +` only and in a fixed
+//! order, so that every store agrees to the last bit.
 
-use super::packed::{Pack, Under, Words};
-use super::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::pack::{Pack, Words};
+use super::params::RuleParams;
 use crate::error::Overdrawn;
-use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 
-/// How a level fades, and below what it is nothing.
+/// How a level decays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fading {
     decay: f64,
     resolution: Span,
+    /// A level below this counts as zero.
     floor: f64,
-    /// One over the logarithm of `decay`: how many steps divide by the number e. Only guesses are
-    /// made with it.
-    pace: f64,
+    /// One over the natural logarithm of `decay`. It is used only for guesses.
+    inverse_ln: f64,
 }
 
-/// A fading level of at most `max`.
+/// A decaying level of at most `max`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fade {
     max: f64,
@@ -36,14 +36,14 @@ pub(crate) struct Fade {
 #[derive(Debug, Clone)]
 pub(crate) struct FadeState {
     level: f64,
-    /// The start of the step the level belongs to.
+    /// The start of the step in which the level was written.
     since: Time,
-    /// When it will have faded away: worked out once, at each write.
-    gone: Time,
+    /// When the level falls below the floor; computed once at each write.
+    resets_at: Time,
     fading: Fading,
 }
 
-/// `decay` to the power of `steps`, in the one command that every store uses.
+/// Returns `decay` to the power of `steps`, multiplied in the order that every store uses.
 fn power(decay: f64, mut steps: u64) -> f64 {
     let (mut product, mut base) = (1.0, decay);
     while steps > 0 {
@@ -56,8 +56,8 @@ fn power(decay: f64, mut steps: u64) -> f64 {
     product
 }
 
-/// The least number of steps for which `enough` holds, given that it holds from there on. Looked
-/// for around a guess, which is nearly always right, so that two looks are enough.
+/// Returns the least number of steps for which `enough` holds, given that it holds from there on.
+/// The search starts at a guess, which is nearly always right, so that two calls are enough.
 fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high, mut stride) = (guess, guess, 1_u64);
     if enough(guess) {
@@ -89,7 +89,7 @@ fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
-/// As a signed number, for which processors have an instruction.
+/// Converts a signed number, for which processors have an instruction.
 #[expect(clippy::cast_precision_loss, reason = "costs and counts stay below 2^52")]
 pub(super) fn float(count: u64) -> f64 {
     count.cast_signed() as f64
@@ -105,22 +105,22 @@ pub(super) fn whole(level: f64) -> u64 {
 }
 
 impl Fade {
-    /// `max` from 1 to a million, so that a cost of one is never below the floor; `decay` above 1.
+    /// Creates the rule. `max` is from 1 to a million, so that a cost of one is never below the
+    /// floor; `decay` is above 1.
     pub(crate) fn new(max: f64, decay: f64, resolution: Span) -> Fade {
-        let fading = Fading { decay, resolution, floor: max / 1e6, pace: decay.ln().recip() };
-        Fade { max, fading }
+        let inverse_ln = decay.ln().recip();
+        Fade { max, fading: Fading { decay, resolution, floor: max / 1e6, inverse_ln } }
     }
 
     pub(crate) fn max(&self) -> f64 {
         self.max
     }
 
-    pub(crate) fn params(&self) -> RuleParams {
+    pub(super) fn params(&self) -> RuleParams {
         let Fading { decay, resolution, floor, .. } = self.fading;
         RuleParams::Fade { max: self.max, decay, resolution, floor }
     }
 
-    /// A level of at most that, which fades so.
     pub(super) fn with(fading: Fading, max: f64) -> Fade {
         Fade { max, fading }
     }
@@ -130,40 +130,40 @@ impl Fade {
     }
 
     #[inline]
-    fn fits_after(&self, body: &FadeState, steps: u64, cost: u64) -> bool {
-        self.fits(body.fading.after(body.level, steps), cost)
+    fn fits_after(&self, state: &FadeState, steps: u64, cost: u64) -> bool {
+        self.fits(state.fading.after(state.level, steps), cost)
     }
 
-    /// After how many steps a cost fits.
-    fn steps_until(&self, body: &FadeState, cost: u64) -> u64 {
-        let room = (self.max - float(cost)).max(body.fading.floor);
-        let guess = body.fading.guess(body.level / room);
-        first_step(guess, |steps| self.fits_after(body, steps, cost))
+    /// Returns the number of steps after which a cost fits.
+    fn steps_until(&self, state: &FadeState, cost: u64) -> u64 {
+        let room = (self.max - float(cost)).max(state.fading.floor);
+        let guess = state.fading.guess(state.level / room);
+        first_step(guess, |steps| self.fits_after(state, steps, cost))
     }
 
-    fn fill(&self, body: &mut Option<FadeState>, level: f64, now: Time) -> Result<(), Overdrawn> {
-        let next = self.fading.body(level, now);
-        let lasts = next.as_ref().map_or(Span::ZERO, |body| body.gone.since(now));
-        if level > float(MAX_COUNT) || lasts > Span::MAX {
+    fn write(&self, state: &mut Option<FadeState>, level: f64, now: Time) -> Result<(), Overdrawn> {
+        let next = self.fading.state(level, now);
+        let reset_after = next.as_ref().map_or(Span::ZERO, |state| state.resets_at.since(now));
+        if level > float(MAX_COUNT) || reset_after > Span::MAX {
             return Err(Overdrawn);
         }
-        *body = next;
+        *state = next;
         Ok(())
     }
 }
 
 impl Fading {
-    /// From numbers that may be anything.
+    /// Creates it from untrusted numbers; `None` if they are out of range.
     pub(super) fn new(decay: f64, resolution: Span, floor: f64) -> Option<Fading> {
-        let right = decay.is_finite() && decay > 1.0 && floor.is_finite() && floor > 0.0;
-        right.then(|| Fading { decay, resolution, floor, pace: decay.ln().recip() })
+        let valid = decay.is_finite() && decay > 1.0 && floor.is_finite() && floor > 0.0;
+        valid.then(|| Fading { decay, resolution, floor, inverse_ln: decay.ln().recip() })
     }
 
     pub(super) fn params(&self) -> (f64, Span, f64) {
         (self.decay, self.resolution, self.floor)
     }
 
-    /// What is left of a level after so many steps.
+    /// Returns the level after this many steps.
     #[inline]
     fn after(&self, level: f64, steps: u64) -> f64 {
         let level = match steps {
@@ -174,38 +174,40 @@ impl Fading {
         if level < self.floor { 0.0 } else { level }
     }
 
-    fn lasts(&self, level: f64) -> Span {
+    /// Returns how long a level takes to fall below the floor.
+    fn reset_after(&self, level: f64) -> Span {
         let guess = self.guess(level / self.floor);
         self.resolution.times(first_step(guess, |steps| self.after(level, steps) == 0.0))
     }
 
-    /// About how many steps divide a level by so much.
-    fn guess(&self, by: f64) -> u64 {
-        whole((by.ln() * self.pace).ceil())
+    /// Guesses how many steps divide a level by `divisor`.
+    fn guess(&self, divisor: f64) -> u64 {
+        whole((divisor.ln() * self.inverse_ln).ceil())
     }
 
-    /// How often the level was divided between two instants.
+    /// Returns how often the level was divided between two instants.
     fn steps(&self, from: Time, to: Time) -> u64 {
         to.floor_to(self.resolution).since(from.floor_to(self.resolution)).steps(self.resolution)
     }
 
-    /// The words of a state whose level was written in the step of `since`.
+    /// Returns the words of a state whose level was written in the step of `since`.
     pub(super) fn words(self, level: f64, since: Time) -> Option<Words> {
-        self.body(level, since).filter(|_| level.is_finite()).map(|body| Fade::pack(&body).1)
+        self.state(level, since).filter(|_| level.is_finite()).map(|state| Fade::pack(&state).1)
     }
 
-    /// A state with this level at `now`; none if that is nothing.
-    fn body(self, level: f64, now: Time) -> Option<FadeState> {
+    /// Creates a state with this level at `now`; `None` if the level counts as zero.
+    fn state(self, level: f64, now: Time) -> Option<FadeState> {
         if level < self.floor || level <= 0.0 {
             return None;
         }
         let since = now.floor_to(self.resolution);
-        Some(FadeState { level, since, gone: since.after(self.lasts(level)), fading: self })
+        let resets_at = since.after(self.reset_after(level));
+        Some(FadeState { level, since, resets_at, fading: self })
     }
 }
 
 impl FadeState {
-    /// How often the level was divided by `now`; `since` is where a step begins.
+    /// Returns how often the level was divided up to `now`; `since` is the start of a step.
     #[inline]
     fn steps(&self, now: Time) -> u64 {
         now.since(self.since).steps(self.fading.resolution)
@@ -218,53 +220,54 @@ impl FadeState {
 }
 
 impl Pack for Fade {
-    fn terms(&self) -> Under {
-        Under::Fade(self.fading)
+    type Terms = Fading;
+
+    fn terms(&self) -> Fading {
+        self.fading
     }
 
     #[inline]
-    fn pack(body: &FadeState) -> (Under, Words) {
-        let words = [body.level.to_bits(), body.since.as_micros(), body.gone.as_micros()];
-        (Under::Fade(body.fading), words)
+    fn pack(state: &FadeState) -> (Fading, Words) {
+        let words = [state.level.to_bits(), state.since.as_micros(), state.resets_at.as_micros()];
+        (state.fading, words)
     }
 
     #[inline]
-    fn unpack(under: Under, [level, since, gone]: Words) -> Option<FadeState> {
-        let Under::Fade(fading) = under else { return None };
+    fn unpack(fading: Fading, [level, since, resets_at]: Words) -> Option<FadeState> {
         let level = Some(f64::from_bits(level)).filter(|level| level.is_finite())?;
-        Some(FadeState { level, since: Time::at(since), gone: Time::at(gone), fading })
+        let (since, resets_at) = (Time::at(since), Time::at(resets_at));
+        Some(FadeState { level, since, resets_at, fading })
     }
 
-    /// A sum of doubles depends on the command of its parts, so it is worked out anew.
+    /// A sum of doubles depends on the order of its terms, so the room is computed anew.
     #[inline]
-    fn room_left(&self, _: u64, _: u64, body: &FadeState, now: Time) -> Option<u64> {
-        self.headroom(body, now)
+    fn room_left(&self, _: u64, _: u64, state: &FadeState, now: Time) -> Option<u64> {
+        self.headroom(state, now)
     }
 }
 
 impl Counting for Fade {
-    type Body = FadeState;
+    type State = FadeState;
 
     fn capacity(&self) -> u64 {
         whole(self.max)
     }
 
-    /// How long a full level takes to fade away.
     fn full_reset_after(&self) -> Span {
-        self.fading.lasts(self.max)
+        self.fading.reset_after(self.max)
     }
 
-    fn instant(body: &FadeState) -> Time {
-        body.since
+    fn instant(state: &FadeState) -> Time {
+        state.since
     }
 
-    fn resets(body: &FadeState) -> Time {
-        body.gone
+    fn resets_at(state: &FadeState) -> Time {
+        state.resets_at
     }
 
-    /// The subtraction may round either way, so its result is tried.
-    fn headroom(&self, body: &FadeState, now: Time) -> Option<u64> {
-        let level = body.at(now);
+    /// The subtraction may round either way, so its result is checked.
+    fn headroom(&self, state: &FadeState, now: Time) -> Option<u64> {
+        let level = state.at(now);
         if !self.fits(level, 0) {
             return None;
         }
@@ -274,75 +277,74 @@ impl Counting for Fade {
     }
 
     #[inline]
-    fn fits_at(&self, body: &FadeState, now: Time, cost: u64) -> Time {
-        // It does not fit now. One step more is enough for whoever just hit the limit, and
-        // logarithms take their time.
-        let next = body.steps(now).saturating_add(1);
-        let soon = self.fits_after(body, next, cost);
-        let steps = if soon { next } else { self.steps_until(body, cost) };
-        body.since.after(body.fading.resolution.times(steps))
+    fn fits_at(&self, state: &FadeState, now: Time, cost: u64) -> Time {
+        // One more step is enough for a client that just hit the limit, and logarithms are slow.
+        let next = state.steps(now).saturating_add(1);
+        let soon = self.fits_after(state, next, cost);
+        let steps = if soon { next } else { self.steps_until(state, cost) };
+        state.since.after(state.fading.resolution.times(steps))
     }
 
     fn take(
         &self,
-        body: &mut Option<FadeState>,
+        state: &mut Option<FadeState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
-        let level = body.as_ref().map_or(0.0, |body| body.at(now)) + float(cost);
-        self.fill(body, level, now)
+        let level = state.as_ref().map_or(0.0, |state| state.at(now)) + float(cost);
+        self.write(state, level, now)
     }
 
-    fn give(&self, body: &mut Option<FadeState>, now: Time, cost: u64) {
-        *body = body
+    fn refund(&self, state: &mut Option<FadeState>, now: Time, cost: u64) {
+        *state = state
             .take()
-            .and_then(|body| body.fading.body((body.at(now) - float(cost)).max(0.0), now));
+            .and_then(|state| state.fading.state((state.at(now) - float(cost)).max(0.0), now));
     }
 
-    fn refundable(&self, body: &FadeState, now: Time, taken: Taken<'_>) -> u64 {
-        whole(body.at(now) * power(body.fading.decay, body.fading.steps(taken.at, now)))
+    fn refundable(&self, state: &FadeState, now: Time, taken: Taken<'_>) -> u64 {
+        whole(state.at(now) * power(state.fading.decay, state.fading.steps(taken.at, now)))
     }
 
-    /// What was taken later has faded less: it would have to have been more back then.
+    /// What was taken later has decayed less, so at the time of `other` it would have been more.
     fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
         let steps = self.fading.steps(other.at, taken.at);
         whole((float(cost) * power(self.fading.decay, steps)).ceil())
     }
 
-    fn give_back(
+    fn refund_at(
         &self,
-        body: &mut Option<FadeState>,
+        state: &mut Option<FadeState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> bool {
-        let Some(state) = body else { return false };
-        let level = state.at(now);
-        let faded = float(cost) / power(state.fading.decay, state.fading.steps(taken.at, now));
-        // So long ago that it makes no difference to a double.
-        if level - faded == level {
+        let Some(current) = state else { return false };
+        let (level, fading) = (current.at(now), current.fading);
+        let decayed = float(cost) / power(fading.decay, fading.steps(taken.at, now));
+        // It was so long ago that subtracting it does not change the double.
+        if level - decayed == level {
             return false;
         }
-        *body = state.fading.body((level - faded).max(0.0), now);
+        *state = fading.state((level - decayed).max(0.0), now);
         true
     }
 
     fn charge_at(
         &self,
-        body: &mut Option<FadeState>,
+        state: &mut Option<FadeState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        // What was taken first may have faded below the floor by itself, but not with this on top.
-        let late = if body.is_some() { cost } else { cost.saturating_add(taken.cost) };
-        let faded = float(late) / power(self.fading.decay, self.fading.steps(taken.at, now));
-        let before = body.as_ref().map_or(0.0, |body| body.at(now));
-        let level = before + faded;
+        // The estimate may have decayed below the floor by itself, but not together with this cost.
+        let late = if state.is_some() { cost } else { cost.saturating_add(taken.cost) };
+        let decayed = float(late) / power(self.fading.decay, self.fading.steps(taken.at, now));
+        let before = state.as_ref().map_or(0.0, |state| state.at(now));
+        let level = before + decayed;
         if level == before || level < self.fading.floor {
             return Ok(false);
         }
-        self.fill(body, level, now).map(|()| true)
+        self.write(state, level, now).map(|()| true)
     }
 }

@@ -3,14 +3,14 @@
 //! **What it is.** Leases that are held for a while rather than spent: each ends when its holder
 //! releases it, or `ttl` after it was taken or renewed.
 //!
-//! **What it promises.** At most `capacity` held at once. A holder that dies gives its lease back
-//! by its end.
+//! **What it promises.** At most `capacity` held at once. The lease of a holder that dies ends by
+//! its `ttl`.
 //!
 //! **What it costs.** One entry for each lease that is held.
 
-use super::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::params::RuleParams;
 use crate::error::Overdrawn;
-use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 
 /// At most `capacity` leases, each for `ttl`.
@@ -22,13 +22,13 @@ pub(crate) struct Held {
 
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
-    /// Under what it can be released; without one it ends by itself.
+    /// The handle it can be released by; without one it ends by its `ttl`.
     pub(super) handle: Option<Box<[u8]>>,
     pub(super) count: u64,
     pub(super) ends: Time,
 }
 
-/// The leases, from the one taken first. Never empty.
+/// The leases in the order they were taken. Never empty.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldState(pub(super) Vec<Lease>);
 
@@ -37,22 +37,22 @@ impl Held {
         Held { capacity, ttl }
     }
 
-    pub(crate) fn params(&self) -> RuleParams {
+    pub(super) fn params(&self) -> RuleParams {
         RuleParams::Held { capacity: self.capacity, ttl: self.ttl }
     }
 
     fn lease(
-        body: &mut Option<HeldState>,
+        state: &mut Option<HeldState>,
         now: Time,
         count: u64,
         handle: Option<Handle<'_>>,
         ends: Time,
     ) -> Result<(), Overdrawn> {
-        let used = body.as_ref().map_or(0, |body| body.used(now));
+        let used = state.as_ref().map_or(0, |state| state.used(now));
         if used.saturating_add(count) > MAX_COUNT {
             return Err(Overdrawn);
         }
-        let leases = &mut body.get_or_insert(HeldState(Vec::new())).0;
+        let leases = &mut state.get_or_insert(HeldState(Vec::new())).0;
         leases.retain(|lease| now < lease.ends);
         leases.push(Lease { handle: handle.map(Into::into), count, ends });
         Ok(())
@@ -60,18 +60,18 @@ impl Held {
 }
 
 impl Lease {
-    fn is_of(&self, handle: Handle<'_>) -> bool {
+    fn has_handle(&self, handle: Handle<'_>) -> bool {
         self.handle.as_deref() == Some(handle)
     }
 }
 
 impl HeldState {
-    fn alive(&self, now: Time) -> impl Iterator<Item = &Lease> {
+    fn live(&self, now: Time) -> impl Iterator<Item = &Lease> {
         self.0.iter().filter(move |lease| now < lease.ends)
     }
 
     fn used(&self, now: Time) -> u64 {
-        self.alive(now).fold(0, |sum, lease| sum.saturating_add(lease.count))
+        self.live(now).fold(0, |sum, lease| sum.saturating_add(lease.count))
     }
 
     /// Ends up to `count` of the leases that match, the newest first.
@@ -86,140 +86,141 @@ impl HeldState {
     }
 }
 
-/// A body that holds nothing is none.
-fn tidy(body: &mut Option<HeldState>) {
-    if body.as_ref().is_some_and(|body| body.0.is_empty()) {
-        *body = None;
+/// Replaces a state without leases by `None`.
+fn normalize(state: &mut Option<HeldState>) {
+    if state.as_ref().is_some_and(|state| state.0.is_empty()) {
+        *state = None;
     }
 }
 
 impl Counting for Held {
-    type Body = HeldState;
+    type State = HeldState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// How long a lease that nobody releases is held.
+    /// A lease that is not released is held this long.
     fn full_reset_after(&self) -> Span {
         self.ttl
     }
 
-    /// None: a lease ends when it ends, whenever that is looked at.
+    /// There is none: the end of a lease does not depend on when it is looked at.
     fn instant(_: &HeldState) -> Time {
         Time::EPOCH
     }
 
-    fn resets(body: &HeldState) -> Time {
-        body.0.iter().map(|lease| lease.ends).max().unwrap_or(Time::EPOCH)
+    fn resets_at(state: &HeldState) -> Time {
+        state.0.iter().map(|lease| lease.ends).max().unwrap_or(Time::EPOCH)
     }
 
-    fn headroom(&self, body: &HeldState, now: Time) -> Option<u64> {
-        self.capacity.checked_sub(body.used(now))
+    fn headroom(&self, state: &HeldState, now: Time) -> Option<u64> {
+        self.capacity.checked_sub(state.used(now))
     }
 
-    fn fits_at(&self, body: &HeldState, now: Time, cost: u64) -> Time {
+    fn fits_at(&self, state: &HeldState, now: Time, cost: u64) -> Time {
         let room = self.capacity.saturating_sub(cost);
-        let mut leases: Vec<&Lease> = body.alive(now).collect();
+        let mut leases: Vec<&Lease> = state.live(now).collect();
         leases.sort_unstable_by_key(|lease| lease.ends);
-        let mut used = body.used(now);
+        let mut used = state.used(now);
         for lease in leases {
             used = used.saturating_sub(lease.count);
             if used <= room {
                 return lease.ends;
             }
         }
-        Held::resets(body)
+        Held::resets_at(state)
     }
 
     fn take(
         &self,
-        body: &mut Option<HeldState>,
+        state: &mut Option<HeldState>,
         now: Time,
         cost: u64,
         handle: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
-        Held::lease(body, now, cost, handle, now.after(self.ttl))
+        Held::lease(state, now, cost, handle, now.after(self.ttl))
     }
 
-    fn give(&self, body: &mut Option<HeldState>, now: Time, cost: u64) {
-        if let Some(body) = body {
-            body.end(now, cost, |_| true);
+    fn refund(&self, state: &mut Option<HeldState>, now: Time, cost: u64) {
+        if let Some(state) = state {
+            state.end(now, cost, |_| true);
         }
-        tidy(body);
+        normalize(state);
     }
 
-    fn refundable(&self, body: &HeldState, now: Time, taken: Taken<'_>) -> u64 {
-        let its = body.alive(now).filter(|lease| lease.is_of(taken.handle));
-        its.fold(0, |sum, lease| sum.saturating_add(lease.count))
+    fn refundable(&self, state: &HeldState, now: Time, taken: Taken<'_>) -> u64 {
+        let matching = state.live(now).filter(|lease| lease.has_handle(taken.handle));
+        matching.fold(0, |sum, lease| sum.saturating_add(lease.count))
     }
 
-    /// Each has leases of its own.
+    /// Each handle has its own leases.
     fn overlap(&self, _: u64, _: Taken<'_>, _: Taken<'_>) -> u64 {
         0
     }
 
-    fn give_back(
+    fn refund_at(
         &self,
-        body: &mut Option<HeldState>,
+        state: &mut Option<HeldState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> bool {
-        if let Some(body) = body {
-            body.end(now, cost, |lease| lease.is_of(taken.handle));
+        if let Some(state) = state {
+            state.end(now, cost, |lease| lease.has_handle(taken.handle));
         }
-        tidy(body);
+        normalize(state);
         true
     }
 
-    /// Joins the lease that was reserved, so that both end or are renewed together.
+    /// Adds to the lease that was reserved, so that both end or are renewed together.
     fn charge_at(
         &self,
-        body: &mut Option<HeldState>,
+        state: &mut Option<HeldState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let its = |lease: &&mut Lease| now < lease.ends && lease.is_of(taken.handle);
-        let used = body.as_ref().map_or(0, |body| body.used(now));
-        let lease = body.as_mut().and_then(|body| body.0.iter_mut().rev().find(its));
+        let matching = |lease: &&mut Lease| now < lease.ends && lease.has_handle(taken.handle);
+        let used = state.as_ref().map_or(0, |state| state.used(now));
+        let lease = state.as_mut().and_then(|state| state.0.iter_mut().rev().find(matching));
         match lease {
             Some(_) if used.saturating_add(cost) > MAX_COUNT => Err(Overdrawn),
             Some(lease) => {
                 lease.count = lease.count.saturating_add(cost);
-                if let Some(HeldState(leases)) = body {
+                if let Some(HeldState(leases)) = state {
                     leases.retain(|lease| now < lease.ends);
                 }
                 Ok(true)
             }
             None if now < taken.at.after(self.ttl) => {
-                Held::lease(body, now, cost, Some(taken.handle), taken.at.after(self.ttl))
+                Held::lease(state, now, cost, Some(taken.handle), taken.at.after(self.ttl))
                     .map(|()| true)
             }
             None => Ok(false),
         }
     }
 
-    fn release(&self, body: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
+    fn release(&self, state: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
         let taken = Taken { cost: 0, at: now, handle };
-        let held = body.as_ref().is_some_and(|body| self.refundable(body, now, taken) > 0);
+        let held = state.as_ref().is_some_and(|state| self.refundable(state, now, taken) > 0);
         if held {
-            self.give_back(body, now, u64::MAX, taken);
+            self.refund_at(state, now, u64::MAX, taken);
         }
         held
     }
 
-    /// Never sooner than it would have ended: a clock stepped back must not shorten a lease.
-    fn renew(&self, body: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
-        let Some(HeldState(leases)) = body else { return false };
+    /// A lease never ends earlier by this: a clock that stepped back must not shorten it.
+    fn renew(&self, state: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
+        let Some(HeldState(leases)) = state else { return false };
         let ends = now.after(self.ttl);
-        let renewed = |lease: &Lease| lease.is_of(handle) && now < lease.ends && lease.ends < ends;
+        let renewed =
+            |lease: &Lease| lease.has_handle(handle) && now < lease.ends && lease.ends < ends;
         if !leases.iter().any(renewed) {
             return false;
         }
         leases.retain(|lease| now < lease.ends);
-        for lease in leases.iter_mut().filter(|lease| lease.is_of(handle)) {
+        for lease in leases.iter_mut().filter(|lease| lease.has_handle(handle)) {
             lease.ends = lease.ends.max(ends);
         }
         true

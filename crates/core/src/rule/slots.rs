@@ -1,25 +1,25 @@
 //! Slots: sliding-log and sliding-counters.
 //!
 //! **What it is.** A count for each slot of time, and their running total. A slot counts for a
-//! while after it began and is then forgotten. The log is the same with slots of one tick.
+//! fixed time from its start and is then forgotten. The log is the same with slots of one tick.
 //!
 //! **What it promises.** With a strict edge never more than `capacity` in any `window`, wherever it
-//! is laid. With a lenient edge a slot may be forgotten up to its own width early; at one tick that
-//! is exact.
+//! starts. With a lenient edge a slot may be forgotten up to its own width early; with slots of one
+//! tick that is exact.
 //!
-//! **What it costs.** Two numbers for every slot that was used: at most `window / width + 2` of
-//! them, and for the log one for every instant that took something.
+//! **What it costs.** Two numbers for every slot that was used: at most `window / width + 2` slots,
+//! and for the log one slot for every instant that took cost.
 
 use std::collections::VecDeque;
 
-use super::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::params::RuleParams;
 use crate::error::Overdrawn;
-use crate::remote::RuleParams;
 use crate::time::{Span, Time};
 
-/// How time is cut: the width of a slot, and how long one counts from its start.
+/// How time is divided: the width of a slot, and how long one counts from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct SlotTiming {
     pub(super) width: Span,
     pub(super) life: Span,
 }
@@ -28,7 +28,7 @@ pub(super) struct Cut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
     capacity: u64,
-    cut: Cut,
+    timing: SlotTiming,
 }
 
 #[derive(Debug, Clone)]
@@ -39,63 +39,64 @@ pub(super) struct Slot {
 
 #[derive(Debug, Clone)]
 pub(crate) struct SlotsState {
-    pub(super) cut: Cut,
+    pub(super) timing: SlotTiming,
     total: u64,
-    /// Never empty, and from the oldest on.
+    /// Never empty; oldest first.
     pub(super) slots: VecDeque<Slot>,
 }
 
 impl Slots {
-    /// A strict edge keeps a slot until its youngest event is a window old, a lenient one until
-    /// its oldest could be.
+    /// Creates the rule. A strict edge keeps a slot until its newest event is a window old, a
+    /// lenient one until its oldest could be.
     pub(crate) fn new(capacity: u64, window: Span, width: Span, strict: bool) -> Slots {
         let life = if strict { window.plus(width) } else { window };
-        Slots { capacity, cut: Cut { width, life } }
+        Slots { capacity, timing: SlotTiming { width, life } }
     }
 
-    pub(crate) fn params(&self) -> RuleParams {
-        let Cut { width, life } = self.cut;
+    pub(super) fn params(&self) -> RuleParams {
+        let SlotTiming { width, life } = self.timing;
         RuleParams::Slots { capacity: self.capacity, width, life }
     }
 
     pub(crate) fn width(&self) -> Span {
-        self.cut.width
+        self.timing.width
     }
 
-    /// The most slots one key can have, if nothing is charged beyond the capacity.
-    pub(crate) fn most_slots(&self) -> u64 {
-        self.cut.life.steps(self.cut.width).saturating_add(1).min(self.capacity)
+    /// Returns the maximum number of slots of one key, if nothing is charged beyond the capacity.
+    pub(super) fn max_slots(&self) -> u64 {
+        self.timing.life.steps(self.timing.width).saturating_add(1).min(self.capacity)
     }
 }
 
 impl SlotsState {
-    fn new(cut: Cut, start: Time, count: u64) -> SlotsState {
-        SlotsState { cut, total: count, slots: VecDeque::from([Slot { start, count }]) }
+    fn new(timing: SlotTiming, start: Time, count: u64) -> SlotsState {
+        SlotsState { timing, total: count, slots: VecDeque::from([Slot { start, count }]) }
     }
 
-    /// A body of these slots, from the oldest on.
-    pub(super) fn of(cut: Cut, slots: Vec<Slot>) -> SlotsState {
+    /// Creates a state from these slots, oldest first.
+    pub(super) fn of(timing: SlotTiming, slots: Vec<Slot>) -> SlotsState {
         let total = slots.iter().fold(0_u64, |sum, slot| sum.saturating_add(slot.count));
-        SlotsState { cut, total, slots: slots.into() }
+        SlotsState { timing, total, slots: slots.into() }
     }
 
-    fn ends(&self, slot: &Slot) -> Time {
-        slot.start.after(self.cut.life)
+    fn end_of(&self, slot: &Slot) -> Time {
+        slot.start.after(self.timing.life)
     }
 
-    /// What counts at `now`.
+    /// Returns the cost that counts at `now`.
     fn used(&self, now: Time) -> u64 {
-        let past = self.slots.iter().take_while(|slot| self.ends(slot) <= now);
+        let past = self.slots.iter().take_while(|slot| self.end_of(slot) <= now);
         let past = past.fold(0_u64, |sum, slot| sum.saturating_add(slot.count));
         self.total.saturating_sub(past)
     }
 
-    /// Drops what can never count again: no decision is made before the newest slot began. What is
-    /// past now, but was not then, is kept for a clock that steps back.
-    fn drop_past(&mut self) {
+    /// Drops the slots that can never count again: no decision is made before the start of the
+    /// newest slot. A slot that ended after that is kept, because it counts if the clock steps
+    /// back.
+    fn drop_ended(&mut self) {
         let instant = Slots::instant(self);
         while let Some(oldest) = self.slots.front() {
-            if self.ends(oldest) > instant {
+            if self.end_of(oldest) > instant {
                 break;
             }
             self.total = self.total.saturating_sub(oldest.count);
@@ -103,162 +104,163 @@ impl SlotsState {
         }
     }
 
-    /// Adds to the slot that starts there, wherever that is among the others.
+    /// Adds to the slot with this start, which need not be the newest.
     fn add(&mut self, start: Time, cost: u64) {
         self.total = self.total.saturating_add(cost);
-        let place = self.slots.partition_point(|slot| slot.start < start);
-        match self.slots.get_mut(place) {
+        let index = self.slots.partition_point(|slot| slot.start < start);
+        match self.slots.get_mut(index) {
             Some(slot) if slot.start == start => slot.count = slot.count.saturating_add(cost),
-            _ => self.slots.insert(place, Slot { start, count: cost }),
+            _ => self.slots.insert(index, Slot { start, count: cost }),
         }
     }
 
-    /// Which slot `at` falls into.
-    fn place_of(&self, at: Time) -> Option<usize> {
-        let place = self.slots.partition_point(|slot| slot.start <= at).checked_sub(1)?;
-        let slot = self.slots.get(place)?;
-        (at < slot.start.after(self.cut.width)).then_some(place)
+    /// Returns the index of the slot that contains `at`.
+    fn index_at(&self, at: Time) -> Option<usize> {
+        let index = self.slots.partition_point(|slot| slot.start <= at).checked_sub(1)?;
+        let slot = self.slots.get(index)?;
+        (at < slot.start.after(self.timing.width)).then_some(index)
     }
 
-    /// Takes from one slot, which goes when nothing is left in it. Answers how much was there.
-    fn remove(&mut self, place: usize, cost: u64) -> u64 {
-        let Some(slot) = self.slots.get_mut(place) else {
+    /// Removes cost from one slot, and the slot if nothing is left in it. Returns how much was
+    /// removed.
+    fn remove(&mut self, index: usize, cost: u64) -> u64 {
+        let Some(slot) = self.slots.get_mut(index) else {
             return 0;
         };
         let taken = slot.count.min(cost);
         slot.count = slot.count.saturating_sub(taken);
         self.total = self.total.saturating_sub(taken);
         if slot.count == 0 {
-            self.slots.remove(place);
+            self.slots.remove(index);
         }
         taken
     }
 }
 
-/// A body in which nothing counts any more is none.
-fn tidy(body: &mut Option<SlotsState>, now: Time) {
-    match body {
-        Some(state) if state.used(now) > 0 => state.drop_past(),
-        _ => *body = None,
+/// Replaces a state in which nothing counts any more by `None`.
+fn normalize(state: &mut Option<SlotsState>, now: Time) {
+    match state {
+        Some(slots) if slots.used(now) > 0 => slots.drop_ended(),
+        _ => *state = None,
     }
 }
 
 impl Counting for Slots {
-    type Body = SlotsState;
+    type State = SlotsState;
 
     fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// How long the newest slot counts.
+    /// The newest slot counts this long.
     fn full_reset_after(&self) -> Span {
-        self.cut.life
+        self.timing.life
     }
 
-    fn instant(body: &SlotsState) -> Time {
-        body.slots.back().map_or(Time::EPOCH, |newest| newest.start)
+    fn instant(state: &SlotsState) -> Time {
+        state.slots.back().map_or(Time::EPOCH, |newest| newest.start)
     }
 
-    fn resets(body: &SlotsState) -> Time {
-        body.slots.back().map_or(Time::EPOCH, |newest| body.ends(newest))
+    fn resets_at(state: &SlotsState) -> Time {
+        state.slots.back().map_or(Time::EPOCH, |newest| state.end_of(newest))
     }
 
-    fn headroom(&self, body: &SlotsState, now: Time) -> Option<u64> {
-        self.capacity.checked_sub(body.used(now))
+    fn headroom(&self, state: &SlotsState, now: Time) -> Option<u64> {
+        self.capacity.checked_sub(state.used(now))
     }
 
-    fn fits_at(&self, body: &SlotsState, _: Time, cost: u64) -> Time {
+    fn fits_at(&self, state: &SlotsState, _: Time, cost: u64) -> Time {
         let room = self.capacity.saturating_sub(cost);
-        let mut used = body.total;
-        for slot in &body.slots {
+        let mut used = state.total;
+        for slot in &state.slots {
             used = used.saturating_sub(slot.count);
             if used <= room {
-                return body.ends(slot);
+                return state.end_of(slot);
             }
         }
-        Slots::resets(body)
+        Slots::resets_at(state)
     }
 
-    /// Where the cut was changed, all that still counts moves into the slot of now.
+    /// If the slots were changed, all that still counts moves into the current slot.
     fn take(
         &self,
-        body: &mut Option<SlotsState>,
+        state: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
         _: Option<Handle<'_>>,
     ) -> Result<(), Overdrawn> {
-        let used = body.as_ref().map_or(0, |body| body.used(now));
+        let used = state.as_ref().map_or(0, |state| state.used(now));
         let total = used.saturating_add(cost);
         if total > MAX_COUNT {
             return Err(Overdrawn);
         }
-        let start = now.floor_to(self.cut.width);
-        match body {
-            Some(body) if body.cut == self.cut => {
-                body.add(start, cost);
-                body.drop_past();
+        let start = now.floor_to(self.timing.width);
+        match state {
+            Some(state) if state.timing == self.timing => {
+                state.add(start, cost);
+                state.drop_ended();
             }
-            _ => *body = Some(SlotsState::new(self.cut, start, total)),
+            _ => *state = Some(SlotsState::new(self.timing, start, total)),
         }
         Ok(())
     }
 
-    fn give(&self, body: &mut Option<SlotsState>, now: Time, cost: u64) {
-        let Some(state) = body else { return };
-        let mut left = cost.min(state.used(now));
-        while let (1.., Some(newest)) = (left, state.slots.len().checked_sub(1)) {
-            left = left.saturating_sub(state.remove(newest, left));
+    fn refund(&self, state: &mut Option<SlotsState>, now: Time, cost: u64) {
+        let Some(slots) = state else { return };
+        let mut left = cost.min(slots.used(now));
+        while let (1.., Some(newest)) = (left, slots.slots.len().checked_sub(1)) {
+            left = left.saturating_sub(slots.remove(newest, left));
         }
-        tidy(body, now);
+        normalize(state, now);
     }
 
-    fn refundable(&self, body: &SlotsState, now: Time, taken: Taken<'_>) -> u64 {
-        let slot = body.place_of(taken.at).and_then(|place| body.slots.get(place));
-        slot.filter(|slot| now < body.ends(slot)).map_or(0, |slot| slot.count)
+    fn refundable(&self, state: &SlotsState, now: Time, taken: Taken<'_>) -> u64 {
+        let slot = state.index_at(taken.at).and_then(|index| state.slots.get(index));
+        slot.filter(|slot| now < state.end_of(slot)).map_or(0, |slot| slot.count)
     }
 
     fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
-        let slot = |taken: Taken<'_>| taken.at.floor_to(self.cut.width);
+        let slot = |taken: Taken<'_>| taken.at.floor_to(self.timing.width);
         if slot(taken) == slot(other) { cost } else { 0 }
     }
 
-    fn give_back(
+    fn refund_at(
         &self,
-        body: &mut Option<SlotsState>,
+        state: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> bool {
-        let Some(state) = body else { return false };
-        if let Some(place) = state.place_of(taken.at) {
-            state.remove(place, cost);
+        let Some(slots) = state else { return false };
+        if let Some(index) = slots.index_at(taken.at) {
+            slots.remove(index, cost);
         }
-        tidy(body, now);
+        normalize(state, now);
         true
     }
 
     fn charge_at(
         &self,
-        body: &mut Option<SlotsState>,
+        state: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
         taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
-        let start = taken.at.floor_to(self.cut.width);
-        if start.after(self.cut.life) <= now {
+        let start = taken.at.floor_to(self.timing.width);
+        if start.after(self.timing.life) <= now {
             return Ok(false);
         }
-        match body {
-            Some(state) if state.cut == self.cut => {
-                if state.used(now).saturating_add(cost) > MAX_COUNT {
+        match state {
+            Some(slots) if slots.timing == self.timing => {
+                if slots.used(now).saturating_add(cost) > MAX_COUNT {
                     return Err(Overdrawn);
                 }
-                state.add(start, cost);
-                state.drop_past();
+                slots.add(start, cost);
+                slots.drop_ended();
                 Ok(true)
             }
-            None => self.take(body, taken.at, cost, Some(taken.handle)).map(|()| true),
-            Some(_) => self.take(body, now, cost, Some(taken.handle)).map(|()| true),
+            None => self.take(state, taken.at, cost, Some(taken.handle)).map(|()| true),
+            Some(_) => self.take(state, now, cost, Some(taken.handle)).map(|()| true),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The core against the reference model, which decides from the full history of a key and shares
 //! no code with it.
 //!
-//! `TOLLGATE_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
-//! which.
+//! `TOLLGATE_OPERATIONS` sets the number of random operations for each algorithm, `TOLLGATE_SEED`
+//! their seed.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -11,8 +11,8 @@ mod store;
 use tollgate_core::PlainStore;
 use tollgate_model::random::Algorithm;
 
-fn hold(algorithm: Algorithm) {
-    store::hold(algorithm, PlainStore::default);
+fn compare(algorithm: Algorithm) {
+    store::compare_with_model(algorithm, PlainStore::default);
 }
 
-tollgate_model::test_each_algorithm!(hold);
+tollgate_model::test_each_algorithm!(compare);

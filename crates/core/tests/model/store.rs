@@ -1,18 +1,18 @@
-//! Any store as a system that can be held against the reference model.
+//! Compares a store with the reference model.
 
 use tollgate_core::{Act, Apply, Id, Key, Limit, Name, Op, Policy, Span, Store, StoreError, Time};
 use tollgate_model::random::{Algorithm, System, compare};
 use tollgate_model::{Answer, Operation, Step, TooMuch};
 
-/// Operations for each algorithm in an ordinary run.
+/// Default number of operations for each algorithm.
 const OPERATIONS: u64 = 200_000;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Holds a store, made anew for every policy, against the model.
-pub(crate) fn hold<S: Store + 'static>(algorithm: Algorithm, store: fn() -> S) {
+/// Compares a store, created anew for every policy, with the model.
+pub(crate) fn compare_with_model<S: Store + 'static>(algorithm: Algorithm, store: fn() -> S) {
     let operations = setting("TOLLGATE_OPERATIONS", OPERATIONS);
     let seed = setting("TOLLGATE_SEED", 1);
     let tally = compare(seed, algorithm, operations, |lines| Box::new(OneKey::new(store(), lines)));
@@ -20,7 +20,7 @@ pub(crate) fn hold<S: Store + 'static>(algorithm: Algorithm, store: fn() -> S) {
     tally.assert_covers();
 }
 
-/// One key of a store that answers at once.
+/// One key of a store that returns [`Apply::Ready`].
 struct OneKey<S> {
     store: S,
     policy: Policy,
@@ -28,7 +28,7 @@ struct OneKey<S> {
 
 impl<S: Store> OneKey<S> {
     fn new(store: S, lines: &[String]) -> OneKey<S> {
-        let limits = lines.iter().map(|line| line.parse::<Limit>().expect("a right line"));
+        let limits = lines.iter().map(|line| line.parse::<Limit>().expect("a valid line"));
         let policy = Policy::new(Name::new("model").unwrap(), limits.collect());
         OneKey { store, policy }
     }

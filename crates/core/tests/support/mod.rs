@@ -1,19 +1,19 @@
-//! One policy on a plain store, asked for any key at any time.
+//! One policy on a plain store, for any key at any time.
 
 use tollgate_core::{Act, Decision, Id, Key, Name, Op, PlainStore, Policy, Time};
 
-pub(crate) struct Asker {
+pub(crate) struct TestPolicy {
     pub(crate) store: PlainStore,
     policy: Policy,
 }
 
-impl Asker {
-    pub(crate) fn new(lines: &[&str]) -> Asker {
+impl TestPolicy {
+    pub(crate) fn new(lines: &[&str]) -> TestPolicy {
         let policy = Policy::parse(Name::default(), lines).unwrap();
-        Asker { store: PlainStore::default(), policy }
+        TestPolicy { store: PlainStore::default(), policy }
     }
 
-    pub(crate) fn ask(
+    pub(crate) fn apply(
         &self,
         key: &str,
         act: Act,

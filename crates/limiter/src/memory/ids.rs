@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::{Decision, IdempotencyCache, Op, Outcome, Scope, Time};
+use tollgate_core::storage::{IdempotencyCache, Outcome, Scope};
+use tollgate_core::{Decision, Op, Time};
 
 use super::table::hash::{Hash, index_in};
 
@@ -97,7 +98,7 @@ impl RememberedIds {
 impl LockedIds<'_> {
     /// Returns the decision that this operation was given before under its id.
     pub(super) fn find(&self, scope: &Scope, op: &Op<'_>, now: Time) -> Option<Decision> {
-        self.segment.cache.given(scope, op, now)
+        self.segment.cache.get(scope, op, now)
     }
 
     /// Returns whether another decision can be remembered.
@@ -109,7 +110,7 @@ impl LockedIds<'_> {
     /// dropped meanwhile.
     pub(super) fn record(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome, horizon: Time) {
         self.ids.change(&mut self.segment, |segment| {
-            segment.cache.note(scope, op, outcome);
+            segment.cache.record(scope, op, outcome);
             if segment.cache.len() >= segment.sweep_at.max(MIN_TO_SWEEP) {
                 segment.cache.sweep(horizon);
                 segment.sweep_at = segment.cache.len().saturating_mul(2);

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::State;
+use tollgate_core::storage::State;
 
 use super::store::MemoryStore;
 use super::table::hash::{Hash, Secret};

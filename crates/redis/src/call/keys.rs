@@ -45,8 +45,8 @@ impl Prefix {
 
     /// The key of the states of one subject under a policy.
     pub(crate) fn state(&self, policy: &Name, subject: Subject<'_>) -> Vec<u8> {
-        let kind = subject.kind.map_or("", Name::as_str);
-        let hash = hash([policy.as_str().as_bytes(), kind.as_bytes(), subject.key.as_bytes()]);
+        let name = subject.name.map_or("", Name::as_str);
+        let hash = hash([policy.as_str().as_bytes(), name.as_bytes(), subject.key.as_bytes()]);
         self.with_tag(&hash)
     }
 
@@ -113,9 +113,9 @@ mod tests {
     use super::*;
     use tollgate_core::Key;
 
-    fn state(policy: &str, kind: Option<&str>, key: &[u8]) -> String {
-        let kind = kind.map(|kind| Name::new(kind).unwrap());
-        let subject = Subject { kind: kind.as_ref(), key: Key::new(key).unwrap() };
+    fn state(policy: &str, name: Option<&str>, key: &[u8]) -> String {
+        let name = name.map(|name| Name::new(name).unwrap());
+        let subject = Subject { name: name.as_ref(), key: Key::new(key).unwrap() };
         let key = Prefix::new("tg").state(&Name::new(policy).unwrap(), subject);
         String::from_utf8(key).unwrap()
     }

@@ -1,8 +1,8 @@
 //! What a script answers, and what it means.
 
-use tollgate_core::{
-    Capacity, Decision, Packed, RemoteState, Span, StoreError, Terms, Time, remote_decision,
-};
+use tollgate_core::remote::{RemoteState, remote_decision};
+use tollgate_core::storage::{Capacity, Packed, Terms};
+use tollgate_core::{Decision, Span, StoreError, Time};
 
 use crate::call::bytes::Reader;
 use crate::call::shape::{BODY_BYTES, Few, SUMMARY_BYTES};

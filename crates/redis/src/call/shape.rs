@@ -1,7 +1,8 @@
 //! What a script must be made for: the act, and the rules of the limits in their order.
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Op, RuleParams};
+use tollgate_core::remote::RuleParams;
+use tollgate_core::{Act, Op};
 
 /// As many as most policies have limits, without allocating for them.
 pub(crate) type Few<T> = SmallVec<[T; 2]>;

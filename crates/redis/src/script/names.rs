@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tollgate_core::{Act, MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL, Span};
+use tollgate_core::storage::{MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL};
+use tollgate_core::{Act, Span};
 
 use super::VERSION;
 use super::assemble::{Assembly, LEAST_WHEN_TIMED, Place, SLACK};

@@ -45,7 +45,7 @@ const UNFIT: [(&str, u16, &str); 9] = [
         "check 1: cost -1: expected a whole number from 0 to 4294967295",
     ),
     ("", 422, "0 checks: expected 1 to 1000"),
-    ("{}", 422, "check 0: a limit counts the nameless key, but none is given"),
+    ("{}", 422, "check 0: missing key: a limit counts the nameless key"),
     ("{\"key\":\"a\"},{\"key\":\"\"}", 422, "check 1: key is empty; expected 1 to 1024 bytes"),
     (
         "{\"key\":\"a\"},{\"key\":\"a\",\"id\":\"\"}",
@@ -60,7 +60,7 @@ const UNFIT: [(&str, u16, &str); 9] = [
     (
         "{\"key\":\"a\"},{\"key\":\"a\",\"factor\":-1}",
         422,
-        "check 1: factor -1: expected digits with at most 9 of them after a point, such as 0.5",
+        "check 1: factor -1: expected a non-negative decimal with at most 9 decimal places, such as 0.5",
     ),
     (
         "{\"key\":\"a\"},{\"key\":\"b\"},{\"policy\":\"nope\",\"key\":\"a\"}",
@@ -70,7 +70,7 @@ const UNFIT: [(&str, u16, &str); 9] = [
     (
         "{\"policy\":\"login\",\"keys\":{\"ip\":\"1\"}}",
         422,
-        "check 0: a limit counts per user, but no user is given",
+        "check 0: missing key \"user\": a limit counts per user",
     ),
 ];
 

@@ -106,24 +106,24 @@ const WRONG_TYPES: &[(&str, &str)] = &[
     ("{\"cost\":true}", "cost true: expected a whole number from 0 to 4294967295"),
     (
         "{\"key\":\"a\",\"factor\":\"1\"}",
-        "factor \"1\": expected digits with at most 9 of them after a point, such as 0.5",
+        "factor \"1\": expected a non-negative decimal with at most 9 decimal places, such as 0.5",
     ),
     (
         "{\"key\":\"a\",\"factor\":true}",
-        "factor true: expected digits with at most 9 of them after a point, such as 0.5",
+        "factor true: expected a non-negative decimal with at most 9 decimal places, such as 0.5",
     ),
     (
         "{\"key\":\"a\",\"factor\":[1]}",
-        "factor [1]: expected digits with at most 9 of them after a point, such as 0.5",
+        "factor [1]: expected a non-negative decimal with at most 9 decimal places, such as 0.5",
     ),
     (
         "{\"key\":\"a\",\"factor\":{}}",
-        "factor {}: expected digits with at most 9 of them after a point, such as 0.5",
+        "factor {}: expected a non-negative decimal with at most 9 decimal places, such as 0.5",
     ),
     ("{\"cost\":[]}", "cost []: expected a whole number from 0 to 4294967295"),
 ];
 
-const FACTOR: &str = "expected digits with at most 9 of them after a point, such as 0.5";
+const FACTOR: &str = "expected a non-negative decimal with at most 9 decimal places, such as 0.5";
 
 /// Sent to `/v1/check`: it can be read, but not done.
 const UNFIT: &[(&str, &str)] = &[
@@ -141,10 +141,10 @@ const UNFIT: &[(&str, &str)] = &[
         "cost 18446744073709551616: expected a whole number from 0 to 4294967295",
     ),
     ("{\"key\":\"a\",\"cost\":-0.5}", "cost -0.5: expected a whole number from 0 to 4294967295"),
-    ("{}", "a limit counts the nameless key, but none is given"),
-    ("{\"key\":null}", "a limit counts the nameless key, but none is given"),
-    ("{\"keys\":{}}", "a limit counts the nameless key, but none is given"),
-    ("{\"keys\":{\"ip\":\"a\"}}", "a limit counts the nameless key, but none is given"),
+    ("{}", "missing key: a limit counts the nameless key"),
+    ("{\"key\":null}", "missing key: a limit counts the nameless key"),
+    ("{\"keys\":{}}", "missing key: a limit counts the nameless key"),
+    ("{\"keys\":{\"ip\":\"a\"}}", "missing key: a limit counts the nameless key"),
     ("{\"key\":\"\"}", "key is empty; expected 1 to 1024 bytes"),
     ("{\"key\":\"a\",\"id\":\"\"}", "id is empty; expected 1 to 64 bytes"),
     (
@@ -163,19 +163,19 @@ const UNFIT: &[(&str, &str)] = &[
     ("{\"key\":\"a\",\"factor\":-1}", "factor -1: "),
     ("{\"key\":\"a\",\"factor\":1e3}", "factor 1e3: "),
     ("{\"key\":\"a\",\"factor\":99999999999999999999}", "factor 99999999999999999999: "),
-    ("{\"policy\":\"login\"}", "a limit counts per ip, but no ip is given"),
-    ("{\"policy\":\"login\",\"key\":\"a\"}", "a limit counts per ip, but no ip is given"),
+    ("{\"policy\":\"login\"}", "missing key \"ip\": a limit counts per ip"),
+    ("{\"policy\":\"login\",\"key\":\"a\"}", "missing key \"ip\": a limit counts per ip"),
     (
         "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\"}}",
-        "a limit counts per user, but no user is given",
+        "missing key \"user\": a limit counts per user",
     ),
     (
         "{\"policy\":\"login\",\"keys\":{\"user\":\"a\"}}",
-        "a limit counts per ip, but no ip is given",
+        "missing key \"ip\": a limit counts per ip",
     ),
     (
         "{\"policy\":\"login\",\"keys\":{\"IP\":\"a\",\"user\":\"b\"}}",
-        "a limit counts per ip, but no ip is given",
+        "missing key \"ip\": a limit counts per ip",
     ),
     (
         "{\"policy\":\"login\",\"keys\":{\"ip\":\"\",\"user\":\"b\"}}",

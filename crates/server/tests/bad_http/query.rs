@@ -11,21 +11,22 @@ const TWO_TAKEN: &str = "cache-control: no-store\r\nratelimit: \"default\";r=3;t
                          ratelimit-policy: \"default\";q=1;w=1;tollgate-burst=5\r\n";
 
 const NO_COST: &str = "expected a whole number";
-const NO_FACTOR: &str = "expected digits with at most 9 of them after a point, such as 0.5";
+const NO_FACTOR: &str =
+    "expected a non-negative decimal with at most 9 decimal places, such as 0.5";
 
 /// After `/check?`, with `key=k` where none is said.
 const UNFIT: [(&str, &str); 33] = [
-    ("", "a limit counts the nameless key, but none is given"),
+    ("", "missing key: a limit counts the nameless key"),
     ("key", "key is empty; expected 1 to 1024 bytes"),
     ("key=", "key is empty; expected 1 to 1024 bytes"),
     ("key=&key=k", "key is empty; expected 1 to 1024 bytes"),
-    ("KEY=k", "a limit counts the nameless key, but none is given"),
-    ("key%3dk", "a limit counts the nameless key, but none is given"),
-    ("key.ip=k", "a limit counts the nameless key, but none is given"),
+    ("KEY=k", "missing key: a limit counts the nameless key"),
+    ("key%3dk", "missing key: a limit counts the nameless key"),
+    ("key.ip=k", "missing key: a limit counts the nameless key"),
     ("key=k&key.=k", "key '' is given twice, or has no name"),
     ("key=k&key.%ff=k", "the name of a key is no text"),
     ("key=k&key.ip=", "ip: key is empty; expected 1 to 1024 bytes"),
-    ("end&key=k", "a limit counts the nameless key, but none is given"),
+    ("end&key=k", "missing key: a limit counts the nameless key"),
     ("key=k&cost=", "cost '': "),
     ("key=k&cost", "cost '': "),
     ("key=k&cost=x", "cost 'x': "),
@@ -45,9 +46,9 @@ const UNFIT: [(&str, &str); 33] = [
     ("key=k&deny_status=200", "deny_status: expected 401, 403 or 429"),
     ("key=k&deny_status=500", "deny_status: expected 401, 403 or 429"),
     ("key=k&deny_status=65965", "deny_status: expected 401, 403 or 429"),
-    ("policy=login&key=k", "a limit counts per ip, but no ip is given"),
-    ("policy=login&key.ip=1", "a limit counts per user, but no user is given"),
-    ("policy=login&key.ip=1&key.USER=2", "a limit counts per user, but no user is given"),
+    ("policy=login&key=k", "missing key \"ip\": a limit counts per ip"),
+    ("policy=login&key.ip=1", "missing key \"user\": a limit counts per user"),
+    ("policy=login&key.ip=1&key.USER=2", "missing key \"user\": a limit counts per user"),
 ];
 
 /// After `/check?peek=1&`: it means something, and the key is unused.
@@ -121,7 +122,7 @@ fn many() -> Vec<Case> {
     };
     vec![
         Case::stays(after(62), Reply::passes(FRESH)),
-        Case::refused(after(64), 422, "a limit counts the nameless key, but none is given"),
+        Case::refused(after(64), 422, "missing key: a limit counts the nameless key"),
     ]
 }
 
@@ -148,11 +149,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Case::refused(get(&format!("/check?{query}")), 422, &format!("{why}{more}"))
         })
         .into();
-    cases.push(Case::refused(
-        get("/check"),
-        422,
-        "a limit counts the nameless key, but none is given",
-    ));
+    cases.push(Case::refused(get("/check"), 422, "missing key: a limit counts the nameless key"));
     cases.extend(
         ODD.map(|rest| Case::stays(get(&format!("/check?peek=1&{rest}")), Reply::passes(FRESH))),
     );

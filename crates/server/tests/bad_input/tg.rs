@@ -62,8 +62,8 @@ const NAMED: [(&str, &str); 14] = [
     ("\"ip=1 user=2 ip=3\"", "'ip=' is given twice"),
     ("ip=1 COST 1 user=2", "expected TG.CHECK policy key [COST n] [FACTOR f] [ID id]"),
     ("ip=1 user=2 COST 1 COST 1", "COST is given twice"),
-    ("ip=1", "a limit counts per user, but no user is given"),
-    ("user=1", "a limit counts per ip, but no ip is given"),
+    ("ip=1", "missing key \"user\": a limit counts per user"),
+    ("user=1", "missing key \"ip\": a limit counts per ip"),
     ("ip=1 ip=2 user=3", "'ip=' is given twice"),
     ("ip=1 user=2 user=2", "'user=' is given twice"),
     ("ip=1 user=2 host=3", "'host=3' is no key of this policy: expected ip=…, user=…"),
@@ -126,7 +126,7 @@ pub(crate) fn cases() -> Vec<Case> {
         refused(format!("TG.CHECK api k COST {cost}"), format!("COST '{}': {expected}", bare(cost)))
     }));
     cases.extend(NO_FACTORS.map(|factor| {
-        let expected = "expected digits with at most 9 of them after a point, such as 0.5";
+        let expected = "expected a non-negative decimal with at most 9 decimal places, such as 0.5";
         let error = format!("FACTOR '{}': {expected}", bare(factor));
         refused(format!("TG.CHECK api k FACTOR {factor}"), error)
     }));

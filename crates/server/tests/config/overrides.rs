@@ -62,44 +62,44 @@ pub(crate) const CASES: [(&str, &str); 24] = [
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 1e3 }]",
-        "3:36: policy.a.overrides.factor is 1e3; expected digits with at most 9 of them after a \
-         point, such as 0.5",
+        "3:36: policy.a.overrides.factor is 1e3; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = -1 }]",
-        "3:36: policy.a.overrides.factor is -1; expected digits with at most 9 of them after a \
-         point, such as 0.5",
+        "3:36: policy.a.overrides.factor is -1; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = +1 }]",
-        "3:36: policy.a.overrides.factor is +1; expected digits with at most 9 of them after a \
-         point, such as 0.5",
+        "3:36: policy.a.overrides.factor is +1; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = inf }]",
-        "3:36: policy.a.overrides.factor is inf; expected digits with at most 9 of them after a \
-         point, such as 0.5",
+        "3:36: policy.a.overrides.factor is inf; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 0x10 }]",
-        "3:36: policy.a.overrides.factor is 0x10; expected digits with at most 9 of them after \
-         a point, such as 0.5",
+        "3:36: policy.a.overrides.factor is 0x10; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 0.1234567891 \
          }]",
-        "3:36: policy.a.overrides.factor is 0.1234567891; expected digits with at most 9 of \
-         them after a point, such as 0.5",
+        "3:36: policy.a.overrides.factor is 0.1234567891; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = \"a half\" }]",
-        "3:36: policy.a.overrides.factor is \"a half\"; expected digits with at most 9 of them \
-         after a point, such as 0.5",
+        "3:36: policy.a.overrides.factor is \"a half\"; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = true }]",
-        "3:36: policy.a.overrides.factor is a boolean; expected digits with at most 9 of them \
-         after a point, such as 0.5",
+        "3:36: policy.a.overrides.factor is a boolean; expected a non-negative decimal with at \
+         most 9 decimal places, such as 0.5",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\noverrides = [{ key = \"a\", factor = 1000001 }]",

@@ -4,7 +4,7 @@
 pub(crate) const CASES: [(&str, &str); 35] = [
     (
         "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
-        "1:9: policy: name \"a b\" has ' '; expected letters, digits, '-', '_' or '.'",
+        "1:9: policy: name \"a b\" contains ' '; expected letters, digits, '-', '_' or '.'",
     ),
     (
         "[policy.\"\"]\nlimits = [\"gcra 1/s\"]",
@@ -12,7 +12,7 @@ pub(crate) const CASES: [(&str, &str); 35] = [
     ),
     (
         "[policy.\"\\u001b[31m\"]\nlimits = [\"gcra 1/s\"]",
-        "1:9: policy: name \"\\u{1b}[31m\" has '\\u{1b}'; expected letters, digits, '-', '_' or \
+        "1:9: policy: name \"\\u{1b}[31m\" contains '\\u{1b}'; expected letters, digits, '-', '_' or \
          '.'",
     ),
     (
@@ -62,8 +62,8 @@ pub(crate) const CASES: [(&str, &str); 35] = [
     (
         "[policy.a]\nlimits = [\"gcra 1/minn\"]",
         "2:19: limit \"gcra 1/minn\", column 8: period \"minn\" is not accepted; expected a \
-         unit (us, ms, s, min, h, day, week; for fixed-window also month, year) or a whole \
-         number from 1 on with one, such as 10min (did you mean \"min\"?)",
+         unit (us, ms, s, min, h, day, week; for fixed-window also month, year) or a positive \
+         whole number and a unit, such as 10min (did you mean \"min\"?)",
     ),
     (
         "[policy.a]\nlimits = [ 'é', 'gcra  0/s' ]",

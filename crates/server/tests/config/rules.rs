@@ -59,7 +59,7 @@ pub(crate) const CASES: [(&str, &str); 27] = [
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\nkeys = { \"a b\" = \
          \"client.address\" }",
-        "5:18: rule.keys: name \"a b\" has ' '; expected letters, digits, '-', '_' or '.'",
+        "5:18: rule.keys: name \"a b\" contains ' '; expected letters, digits, '-', '_' or '.'",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\nkeys = { ip = 5 }",

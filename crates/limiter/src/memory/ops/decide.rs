@@ -1,6 +1,7 @@
 //! The general path: the core decides over states that are taken out of the table meanwhile.
 
-use tollgate_core::{Decision, Op, Outcome, StoreError, Time, decide};
+use tollgate_core::storage::{Outcome, decide};
+use tollgate_core::{Decision, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
 use super::states::missing;

@@ -1,7 +1,8 @@
 //! The states of one operation: taken out of the locked shards, and put back.
 
 use smallvec::SmallVec;
-use tollgate_core::{State, Time};
+use tollgate_core::Time;
+use tollgate_core::storage::State;
 
 use super::locked_shards::{ItemRange, LockedShards};
 use crate::memory::store::MemoryStore;

@@ -1,6 +1,7 @@
 //! Deciding when the store has no room for new states, or none for another id.
 
-use tollgate_core::{Act, Op, Outcome, Span, StoreError, Time, decide};
+use tollgate_core::storage::{Outcome, decide};
+use tollgate_core::{Act, Op, Span, StoreError, Time};
 
 use super::states::States;
 use crate::memory::store::{MemoryStore, WhenFull};

@@ -54,7 +54,7 @@ impl Secret {
     #[inline]
     pub(crate) fn salt(self, policy: &Name, subject: Subject<'_>) -> Salt {
         let [a, b] = self.0;
-        Salt(a ^ policy.digest(), b ^ subject.kind.map_or(0, Name::digest))
+        Salt(a ^ policy.digest(), b ^ subject.name.map_or(0, Name::digest))
     }
 }
 

@@ -1,6 +1,7 @@
 //! How the states of a store are packed into records.
 
-use tollgate_core::{Packed, Span, State, Time};
+use tollgate_core::storage::{Packed, State};
+use tollgate_core::{Span, Time};
 
 use super::record::{
     CompactState, OneWordRecord, ThreeWordRecord, fits_one_word, join_one_word, join_three_words,

@@ -1,7 +1,7 @@
 //! Records of a table: a fingerprint, and a state of one or three words with the index of its
 //! [terms](super::terms) in the high bits.
 
-use tollgate_core::{Packed, State};
+use tollgate_core::storage::{Packed, State};
 
 /// The record of a state of one word: its fingerprint, and the word with the terms index above it.
 pub(crate) type OneWordRecord = [u64; 2];

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use tollgate_core::{State, Time};
+use tollgate_core::Time;
+use tollgate_core::storage::State;
 
 use super::hash_table::HashTable;
 use super::layout::Layout;

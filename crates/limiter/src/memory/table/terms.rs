@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use tollgate_core::Terms;
+use tollgate_core::storage::Terms;
 
 use super::hash::index_in;
 

@@ -1,0 +1,106 @@
+//! What every rule of counting implements.
+
+use crate::error::Overdrawn;
+use crate::time::{Span, Time};
+
+/// Maximum value of any counter or level. Whole numbers up to here, and the sum of two, are exact
+/// in a double, which is what the Redis scripts count in.
+pub const MAX_COUNT: u64 = (1 << 52) - 1;
+
+/// What leases and reservations are found by: an id and the subjects it belongs to.
+pub(crate) type Handle<'a> = &'a [u8];
+
+/// A cost that was taken earlier.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken<'a> {
+    pub(crate) cost: u64,
+    pub(crate) at: Time,
+    pub(crate) handle: Handle<'a>,
+}
+
+/// A rule of counting: reads and changes the counts of one subject.
+///
+/// `now` is never before the state's own [`instant`](Counting::instant), and a state that is passed
+/// in is live: `now` is before it [resets](Counting::resets_at). `None` is a key never seen. A
+/// state always counts something; a rule that is left with nothing leaves `None`.
+pub(crate) trait Counting {
+    /// The counts of one subject, with the numbers they were written under.
+    type State: Clone;
+
+    /// Returns the most that can be used at one instant.
+    fn capacity(&self) -> u64;
+
+    /// Returns the longest time a full key takes to reset.
+    fn full_reset_after(&self) -> Span;
+
+    /// Returns the instant the state implies; decisions are made no earlier (law 6).
+    fn instant(state: &Self::State) -> Time;
+
+    /// Returns the instant from which the state counts as absent (law 5).
+    fn resets_at(state: &Self::State) -> Time;
+
+    /// Returns how much more fits; `None` in debt.
+    fn headroom(&self, state: &Self::State, now: Time) -> Option<u64>;
+
+    /// Returns the first instant at which `cost` fits. Called only if it does not fit now but can.
+    fn fits_at(&self, state: &Self::State, now: Time, cost: u64) -> Time;
+
+    /// Adds the cost, whatever the capacity.
+    fn take(
+        &self,
+        state: &mut Option<Self::State>,
+        now: Time,
+        cost: u64,
+        handle: Option<Handle<'_>>,
+    ) -> Result<(), Overdrawn>;
+
+    /// Removes the newest cost.
+    fn refund(&self, state: &mut Option<Self::State>, now: Time, cost: u64);
+
+    /// Returns how much of an earlier cost could still be refunded.
+    fn refundable(&self, state: &Self::State, now: Time, taken: Taken<'_>) -> u64;
+
+    /// Returns how much less would be [refundable](Counting::refundable) of `other` if `taken` had
+    /// been less by `cost`. This is all of it where all cost is in one level.
+    fn overlap(&self, cost: u64, _taken: Taken<'_>, _other: Taken<'_>) -> u64 {
+        cost
+    }
+
+    /// Refunds part of an earlier cost, at most what is [`refundable`](Counting::refundable).
+    /// Returns whether that changed anything. Where all cost is in one level, the newest is
+    /// refunded.
+    fn refund_at(
+        &self,
+        state: &mut Option<Self::State>,
+        now: Time,
+        cost: u64,
+        _taken: Taken<'_>,
+    ) -> bool {
+        self.refund(state, now, cost);
+        true
+    }
+
+    /// Adds a cost as if it had been taken earlier, or stricter. Returns whether it still counts.
+    ///
+    /// The default takes it now. A bucket does not know how long it has been empty since, and would
+    /// not have drained more had it held more, so taking it now is as strict or stricter.
+    fn charge_at(
+        &self,
+        state: &mut Option<Self::State>,
+        now: Time,
+        cost: u64,
+        taken: Taken<'_>,
+    ) -> Result<bool, Overdrawn> {
+        self.take(state, now, cost, Some(taken.handle)).map(|()| true)
+    }
+
+    /// Ends the leases under the handle. Returns whether there were any.
+    fn release(&self, _state: &mut Option<Self::State>, _now: Time, _handle: Handle<'_>) -> bool {
+        false
+    }
+
+    /// Extends the leases under the handle. Returns whether any was extended.
+    fn renew(&self, _state: &mut Option<Self::State>, _now: Time, _handle: Handle<'_>) -> bool {
+        false
+    }
+}

@@ -1,0 +1,18 @@
+//! For stores that decide in this process.
+//!
+//! You need this module only to write a [`Store`](crate::Store). A store keeps one [`State`] for
+//! each (policy, position of the limit, subject), passes the states of an operation to [`decide`],
+//! and keeps what it leaves in them. [`IdempotencyCache`] remembers the decisions of operations
+//! with an id.
+//!
+//! A store that wants to be small and fast can keep most states as [`Packed`] words next to shared
+//! [`Terms`], and check single limits over them with
+//! [`Limit::check_words`](crate::Limit::check_words) and
+//! [`Limit::check_word`](crate::Limit::check_word). These fast paths return what `decide` returns;
+//! tests hold them to it.
+
+pub use crate::decide::{Outcome, decide};
+pub use crate::idempotency::{IdempotencyCache, Scope};
+pub use crate::rule::{
+    Capacity, MAX_COUNT, MAX_RESERVATIONS, Packed, PackedOutcome, RESERVATION_TTL, State, Terms,
+};
