@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Validate) -> anyhow::Result<Answer> {
 
 fn report(found: &Report, file: &Path, json: bool) -> anyhow::Result<Answer> {
     let mut out = anstream::stdout();
-    for Diagnostic { line, column, what, .. } in &found.mistakes {
+    for Diagnostic { line, column, message: what, .. } in &found.mistakes {
         if json {
             let object = serde_json::json!({
                 "file": file.to_string_lossy(), "line": line, "column": column, "mistake": what,
@@ -78,7 +78,7 @@ impl Report {
     /// A config file. It may have no policies: limits may come with `--limit` and `CL.THROTTLE`.
     fn config(text: &str) -> Report {
         match Config::parse(text) {
-            Ok(Config { policies, not_yet, .. }) => {
+            Ok(Config { policies, unsupported: not_yet, .. }) => {
                 let limits = policies.iter().map(|config| config.policy.limits().len()).sum();
                 Report { limits, mistakes: Vec::new(), not_yet }
             }

@@ -17,7 +17,7 @@ use tollgate_core::{Act, Apply, Decision, Item, Op, Span, Store, StoreError, Tim
 use crate::config::PolicyConfig;
 use crate::host::connection_limit::ConnectionLimit;
 use crate::host::log_throttle::LogThrottle;
-use crate::metrics::{Counts, Latency, Outcome, Reloads};
+use crate::metrics::{Latency, Outcome, OutcomeCounters, Reloads};
 use operation::{CandidateOperation, Operation};
 use policies::Policies;
 
@@ -76,7 +76,7 @@ pub(crate) struct Engine {
     policies: ArcSwap<Policies>,
     threads: usize,
     /// What became of operations that brought their limits along.
-    pub(crate) inline: Counts,
+    pub(crate) inline: OutcomeCounters,
     pub(crate) latency: Latency,
     pub(crate) reloads: Reloads,
     pub(crate) open: OpenConnections,
@@ -91,7 +91,7 @@ impl Engine {
             reports: LogThrottle::default(),
             policies: ArcSwap::from_pointee(policies),
             threads,
-            inline: Counts::new(threads),
+            inline: OutcomeCounters::new(threads),
             latency: Latency::new(threads),
             reloads: Reloads::default(),
             open: OpenConnections::default(),
@@ -256,7 +256,7 @@ impl Engine {
         }
     }
 
-    fn counts<'c>(&'c self, operation: &'c Operation<'_>) -> &'c Counts {
+    fn counts<'c>(&'c self, operation: &'c Operation<'_>) -> &'c OutcomeCounters {
         operation.policy().map_or(&self.inline, |policy| policy.counts().as_ref())
     }
 }

@@ -1,5 +1,4 @@
-//! What a connection does with bytes, without a socket: for the fuzz targets, and for the tests that run
-//! their corpora.
+//! Connections without sockets, for the fuzz targets and for the tests that run their corpora.
 
 use std::fmt::Debug;
 use std::pin::pin;
@@ -14,7 +13,7 @@ use crate::engine::{Engine, StoreHandle};
 use crate::host::worker::Worker;
 use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
 
-/// Something of everything that a policy can be.
+/// Policies with every kind of limit and option.
 const CONFIG: &str = r#"
 [policy.default]
 limits = ["gcra 1/s burst 5"]
@@ -40,32 +39,32 @@ enforce = "off"
 "#;
 
 thread_local! {
-    /// What connections share, with ordinary bounds and with tight ones.
-    static HOMES: [Rc<Worker>; 2] = [ConnectionLimits::default(), tight()].map(worker);
+    /// A worker with the default limits and one with tight limits.
+    static WORKERS: [Rc<Worker>; 2] = [ConnectionLimits::default(), tight()].map(worker);
 }
 
-/// Bytes of the Redis protocol.
+/// Runs bytes of the Redis protocol.
 pub fn resp(bytes: &[u8]) {
     whole_and_in_pieces(bytes, crate::resp::fuzzing::answers);
 }
 
-/// Bytes of HTTP/1.
+/// Runs bytes of HTTP/1.
 pub fn http(bytes: &[u8]) {
     whole_and_in_pieces(bytes, crate::http::fuzzing::answers);
 }
 
-/// Sees to it that bytes are answered the same, however they come. The first of them says where the rest
-/// is broken in two, and whether the bounds are so tight that little is needed to reach them.
+/// Checks that the responses do not depend on how the bytes are split. The first byte chooses where the rest
+/// is split in two, and whether the limits are so tight that few bytes reach them.
 fn whole_and_in_pieces<T: Debug + PartialEq>(
     bytes: &[u8],
     answers: impl Fn(&Worker, [&[u8]; 2]) -> T,
 ) {
     let Some((first, bytes)) = bytes.split_first() else { return };
     let (start, end) = bytes.split_at(bytes.len() * usize::from(*first) / 256);
-    HOMES.with(|[ordinary, tight]| {
-        let worker = if first.is_multiple_of(2) { ordinary } else { tight };
+    WORKERS.with(|[default, tight]| {
+        let worker = if first.is_multiple_of(2) { default } else { tight };
         let (whole, pieces) = (answers(worker, [bytes, b""]), answers(worker, [start, end]));
-        assert_eq!(whole, pieces, "in one piece and in two");
+        assert_eq!(whole, pieces, "responses to one piece and to two pieces differ");
     });
 }
 
@@ -88,55 +87,55 @@ fn tight() -> ConnectionLimits {
     ConnectionLimits { resp, http }
 }
 
-fn worker(bounds: ConnectionLimits) -> Rc<Worker> {
+fn worker(limits: ConnectionLimits) -> Rc<Worker> {
     let policies = Config::parse(CONFIG).unwrap_or_default().policies;
-    let engine = Engine::new(StoreHandle::far(Arc::new(Forgetful)), policies, 1);
-    Worker::new(0, Arc::new(engine), bounds)
+    let engine = Engine::new(StoreHandle::far(Arc::new(Stateless)), policies, 1);
+    Worker::new(0, Arc::new(engine), limits)
 }
 
-/// Decides as if nobody had ever come before: the same is always answered the same.
-struct Forgetful;
+/// A store that keeps no state, so that the same operation always gets the same decision.
+struct Stateless;
 
-impl Store for Forgetful {
+impl Store for Stateless {
     fn apply<'a>(
         &'a self,
         ops: &'a [Op<'a>],
         _at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
-        for (op, answer) in ops.iter().zip(out) {
-            *answer = PlainStore::default().apply_one(op, Time::EPOCH);
+        for (op, result) in ops.iter().zip(out) {
+            *result = PlainStore::default().apply_one(op, Time::EPOCH);
         }
         Apply::Ready
     }
 }
 
-/// Has bytes come as they do on a transport that has so much room. They are answered as they come: `answer`
-/// says how many were taken, or `None` if the connection ends.
+/// Passes bytes to `process` as a transport does whose buffer has `capacity` bytes. `process` returns the
+/// number of bytes it consumed, or `None` if the connection ends.
 pub(crate) fn feed(
     pieces: [&[u8]; 2],
-    room: usize,
-    mut answer: impl FnMut(&mut [u8]) -> Option<usize>,
+    capacity: usize,
+    mut process: impl FnMut(&mut [u8]) -> Option<usize>,
 ) {
     let mut buffer: Vec<u8> = Vec::new();
     for mut left in pieces {
         while !left.is_empty() {
-            let (comes, later) = left.split_at(left.len().min(room - buffer.len()));
-            assert!(!comes.is_empty(), "nobody is waited for without room");
-            buffer.extend_from_slice(comes);
-            let Some(taken) = answer(&mut buffer) else { return };
-            assert!(taken <= buffer.len(), "{taken} of {} bytes are taken", buffer.len());
-            buffer.drain(..taken);
-            left = later;
+            let (next, rest) = left.split_at(left.len().min(capacity - buffer.len()));
+            assert!(!next.is_empty(), "the buffer is full and nothing was consumed");
+            buffer.extend_from_slice(next);
+            let Some(consumed) = process(&mut buffer) else { return };
+            assert!(consumed <= buffer.len(), "{consumed} of {} bytes consumed", buffer.len());
+            buffer.drain(..consumed);
+            left = rest;
         }
     }
 }
 
-/// What a future comes to that has nothing to wait for.
+/// Returns the output of a future that is ready at once.
 pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(done) => done,
-        Poll::Pending => unreachable!("there was something to wait for"),
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("the future is pending"),
     }
 }
 
@@ -149,17 +148,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_policies_to_ask_for() {
+    fn the_config_is_valid() {
         assert_eq!(Config::parse(CONFIG).map(|config| config.policies.len()), Ok(6));
     }
 
     #[test]
-    fn the_corpus_of_resp_is_answered() {
+    fn the_resp_corpus_passes() {
         corpus::each("resp", resp);
     }
 
     #[test]
-    fn the_corpus_of_http_is_answered() {
+    fn the_http_corpus_passes() {
         corpus::each("http", http);
     }
 }

@@ -103,8 +103,8 @@ impl ServerBuilder {
         let ConnectionLimits { resp, http } = self.bounds;
         let OpenConnections { resp: resp_seats, http: http_seats } = server.engine.open.clone();
         let listeners = [
-            (self.resp, Protocol::Resp, resp_seats, resp.most()),
-            (self.http, Protocol::Http, http_seats, http.most()),
+            (self.resp, Protocol::Resp, resp_seats, resp.max_connections()),
+            (self.http, Protocol::Http, http_seats, http.max_connections()),
         ];
         let numbers = Arc::<AtomicU64>::default();
         for (address, protocol, limit, most) in listeners {

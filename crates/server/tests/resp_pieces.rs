@@ -156,7 +156,7 @@ fn a_transaction_has_a_bound() {
     let said: Vec<_> = (0..400).map(|_| client.reply()).collect();
     let queued = said.iter().take_while(|said| *said == "+QUEUED\r\n").count();
     assert!((200..300).contains(&queued), "{queued}");
-    assert_eq!(said[queued], "-ERR too many bytes in one transaction\r\n");
+    assert_eq!(said[queued], "-ERR transaction is larger than 1048576 bytes\r\n");
     assert!(client.reply().starts_with("-EXECABORT "));
     // Words without bytes take room as well.
     let line = format!("HELLO{}\r\n", " \"\"".repeat(63));

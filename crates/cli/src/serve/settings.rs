@@ -28,8 +28,10 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
 /// The same from its text.
 pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     let mut config = match Config::parse(text) {
-        Ok(config) if config.not_yet.is_empty() => config,
-        Ok(config) => bail!("{}", listed(args, "counts on what is not there yet", &config.not_yet)),
+        Ok(config) if config.unsupported.is_empty() => config,
+        Ok(config) => {
+            bail!("{}", listed(args, "counts on what is not there yet", &config.unsupported))
+        }
         Err(mistakes) => bail!("{}", listed(args, "has mistakes", &mistakes)),
     };
     if !args.limits.is_empty() {

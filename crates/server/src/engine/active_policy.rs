@@ -10,7 +10,7 @@ use tollgate_http::Dialect;
 use crate::config::{Override, PolicyConfig};
 use crate::engine::operation::Keys;
 use crate::engine::required_keys::RequiredKeys;
-use crate::metrics::Counts;
+use crate::metrics::OutcomeCounters;
 
 /// What is added to the name of a policy for the candidate that runs beside it.
 pub(crate) const CANDIDATE: &str = ".candidate";
@@ -27,11 +27,11 @@ pub(crate) struct ActivePolicy {
     required: RequiredKeys,
     /// Each limit as it is written in JSON, with its quotes.
     lines: Box<[Box<str>]>,
-    counts: Arc<Counts>,
+    counts: Arc<OutcomeCounters>,
 }
 
 impl ActivePolicy {
-    pub(crate) fn new(config: PolicyConfig, counts: Arc<Counts>) -> ActivePolicy {
+    pub(crate) fn new(config: PolicyConfig, counts: Arc<OutcomeCounters>) -> ActivePolicy {
         let PolicyConfig { policy, enforce, candidate, overrides, headers, .. } = config;
         let line = |limit: &Limit| serde_json::Value::from(limit.to_string()).to_string().into();
         ActivePolicy {
@@ -77,7 +77,7 @@ impl ActivePolicy {
         self.overrides.values().map(HashMap::len).sum()
     }
 
-    pub(crate) fn counts(&self) -> &Arc<Counts> {
+    pub(crate) fn counts(&self) -> &Arc<OutcomeCounters> {
         &self.counts
     }
 

@@ -8,7 +8,7 @@ use tollgate_core::MAX_NAME_BYTES;
 use crate::config::PolicyConfig;
 use crate::engine::active_policy::{ActivePolicy, CANDIDATE};
 use crate::engine::required_keys::RequiredKeys;
-use crate::metrics::Counts;
+use crate::metrics::OutcomeCounters;
 use crate::resp;
 
 /// How many names an error tells at most.
@@ -29,7 +29,7 @@ impl Policies {
         for config in configs {
             let name = config.policy.name().as_str();
             let known = before.0.get(name).map(|policy| Arc::clone(policy.counts()));
-            let counts = known.unwrap_or_else(|| Arc::new(Counts::new(threads)));
+            let counts = known.unwrap_or_else(|| Arc::new(OutcomeCounters::new(threads)));
             policies.insert(name.into(), Arc::new(ActivePolicy::new(config, counts)));
         }
         Policies(policies)
@@ -46,7 +46,7 @@ impl Policies {
 
     #[cold]
     fn unknown(&self, name: &[u8]) -> String {
-        let name = crate::error::told(name);
+        let name = crate::error::excerpt_lossy(name);
         let known = self.0.keys().take(NAMED_IN_ERRORS).map(AsRef::as_ref).collect::<Vec<_>>();
         match known.as_slice() {
             [] => format!(
@@ -65,7 +65,7 @@ impl Policies {
 /// Why a policy cannot be set, if that is so. Whoever has it from a config file has heard it there.
 pub(crate) fn mistake(config: &PolicyConfig) -> Option<String> {
     let name = config.policy.name().as_str();
-    if name == resp::NAME || name.ends_with(CANDIDATE) {
+    if name == resp::CL_THROTTLE || name.ends_with(CANDIDATE) {
         return Some(format!("a policy cannot be called {name}"));
     }
     let required = RequiredKeys::of(config.policy.limits());

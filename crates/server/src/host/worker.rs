@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 use crate::engine::Engine;
 use crate::host::pool::Pool;
 use crate::limits::ConnectionLimits;
-use crate::resp::{Commands, Rates};
+use crate::resp::{CommandBatch, LimitCache};
 
 /// What the connections of one thread share.
 pub(crate) struct Worker {
@@ -22,8 +22,8 @@ pub(crate) struct Worker {
     bounds: ConnectionLimits,
     pub(crate) resp: BufferPool,
     pub(crate) http: BufferPool,
-    pub(crate) rates: Rates,
-    pub(crate) commands: Pool<Commands>,
+    pub(crate) rates: LimitCache,
+    pub(crate) commands: Pool<CommandBatch>,
     /// BufferPool for answers, lent to whoever has some.
     answers: Pool<Vec<u8>>,
     date: RefCell<Date>,
@@ -96,7 +96,7 @@ impl Worker {
                 timeout: http.timeout,
                 idle: Some(http.idle),
             },
-            rates: Rates::default(),
+            rates: LimitCache::default(),
             commands: Pool::default(),
             answers: Pool::default(),
             date: RefCell::default(),

@@ -12,7 +12,7 @@ use tollgate_core::{Decimal, MAX_COST, ParseDecimalError};
 
 use super::check_request::{Bytes, CheckRequest};
 use super::rejection::Rejection;
-use crate::error::told;
+use crate::error::excerpt_lossy;
 
 /// One operation, as it is written.
 #[derive(Deserialize)]
@@ -167,7 +167,7 @@ fn decimal(raw: &RawValue) -> Result<Decimal, Rejection> {
 
 /// A number out of bounds can be read, but not done; anything else was never a number.
 fn wrong(name: &str, raw: &RawValue, expected: &str) -> Rejection {
-    let text = format!("{name} {}: {expected}", told(raw.get().as_bytes()));
+    let text = format!("{name} {}: {expected}", excerpt_lossy(raw.get().as_bytes()));
     match raw.get().parse::<f64>() {
         Ok(_) => Rejection::unfit(text),
         Err(_) => Rejection::bad_request(text),

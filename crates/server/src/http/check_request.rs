@@ -7,7 +7,7 @@ use tollgate_core::{Act, Decimal, Id, Key, Name};
 use super::rejection::Rejection;
 use crate::engine::operation::{Keys, Operation, Options};
 use crate::engine::policies::Policies;
-use crate::error::told;
+use crate::error::excerpt_lossy;
 
 /// What was sent, or what it was unescaped to.
 pub(super) type Bytes<'b> = Cow<'b, [u8]>;
@@ -71,9 +71,13 @@ type Named<'a> = Vec<(&'a str, Key<'a>)>;
 
 fn add<'a>(all: &mut Named<'a>, kind: &'a [u8], key: &'a [u8]) -> Result<(), String> {
     let kind = std::str::from_utf8(kind).map_err(|_| "the name of a key is no text".to_owned())?;
-    let key = Key::new(key).map_err(|unfit| format!("{}: {unfit}", told(kind.as_bytes())))?;
+    let key =
+        Key::new(key).map_err(|unfit| format!("{}: {unfit}", excerpt_lossy(kind.as_bytes())))?;
     if kind.is_empty() || all.iter().any(|(known, _)| *known == kind) {
-        return Err(format!("key '{}' is given twice, or has no name", told(kind.as_bytes())));
+        return Err(format!(
+            "key '{}' is given twice, or has no name",
+            excerpt_lossy(kind.as_bytes())
+        ));
     }
     all.push((kind, key));
     Ok(())

@@ -70,7 +70,7 @@ pub(super) async fn handle(
             Err(rejection) => rejection.write_to(&mut response),
         }
         if let Some(span) = spans.get(place) {
-            trace::answered(span, response.status);
+            trace::record_status(span, response.status);
         }
         each(place, &response);
     }

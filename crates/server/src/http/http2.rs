@@ -133,7 +133,7 @@ async fn answer(
         is_json: head.headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())),
         has_origin: head.headers.contains_key(ORIGIN),
         body: &body,
-        trace: head.headers.get(trace::PARENT).and_then(|value| value.to_str().ok()),
+        trace: head.headers.get(trace::TRACEPARENT).and_then(|value| value.to_str().ok()),
     };
     let mut answer = Answer::new(unsent.body(String::new()));
     handle(&worker, &[request], |_, response| answer = written(response, &unsent)).await;

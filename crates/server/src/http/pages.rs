@@ -16,7 +16,7 @@ use crate::engine::active_policy::ActivePolicy;
 use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 use crate::host::worker::Worker;
-use crate::metrics::{self, Page as Metrics};
+use crate::metrics::{self, Exposition};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -40,7 +40,7 @@ pub(super) fn write(page: Page, worker: &Worker, store: Option<&Answer>, respons
         },
         Page::Metrics => {
             response.begin(200, metrics::CONTENT_TYPE);
-            Metrics(Arc::clone(worker.engine())).write_to(&mut response.body);
+            Exposition(Arc::clone(worker.engine())).write_to(&mut response.body);
         }
         Page::Policies => {
             response.begin(200, JSON);

@@ -5,7 +5,7 @@ use tollgate_core::{Act, MAX_COST};
 
 use super::check_request::{Bytes, CheckRequest};
 use super::rejection::Rejection;
-use crate::error::told;
+use crate::error::excerpt_lossy;
 
 /// The statuses that can be asked for where someone is denied: some proxies pass on only these.
 const DENY: [u16; 3] = [401, 403, 429];
@@ -59,7 +59,7 @@ impl<'b> Question<'b> {
             }
             b"factor" => {
                 let text = String::from_utf8_lossy(&value);
-                let wrong = |error| format!("factor '{}': {error}", told(&value));
+                let wrong = |error| format!("factor '{}': {error}", excerpt_lossy(&value));
                 check.factor = Some(text.parse().map_err(wrong)?);
             }
             b"deny_status" => {
@@ -86,7 +86,8 @@ impl<'b> Question<'b> {
 
 fn number(name: &[u8], value: &[u8]) -> Result<u64, String> {
     let text = std::str::from_utf8(value).ok().filter(|text| !text.starts_with('+'));
-    let wrong = || format!("{} '{}': expected a whole number", told(name), told(value));
+    let wrong =
+        || format!("{} '{}': expected a whole number", excerpt_lossy(name), excerpt_lossy(value));
     text.and_then(|text| text.parse().ok()).ok_or_else(wrong)
 }
 

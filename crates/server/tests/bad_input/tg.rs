@@ -25,18 +25,18 @@ const MISUSED: [&str; 9] = [
 ];
 
 const REFUSED: [(&str, &str); 20] = [
-    ("TG.PEEK api", "ERR expected TG.PEEK policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.REFUND api", "ERR expected TG.REFUND policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.CHARGE api", "ERR expected TG.CHARGE policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.RESET api", "ERR expected TG.RESET policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.RESERVE api", "ERR expected TG.RESERVE policy key [COST n] [FACTOR f] ID id"),
-    ("TG.SETTLE api", "ERR expected TG.SETTLE policy key [COST n] [FACTOR f] ID id"),
-    ("TG.RELEASE api", "ERR expected TG.RELEASE policy key [COST n] [FACTOR f] ID id"),
-    ("TG.RENEW api", "ERR expected TG.RENEW policy key [COST n] [FACTOR f] ID id"),
-    ("TG.RESERVE api k COST 2", "ERR TG.RESERVE needs an ID"),
-    ("TG.SETTLE api k COST 2", "ERR TG.SETTLE needs an ID"),
-    ("TG.RELEASE db k", "ERR TG.RELEASE needs an ID"),
-    ("TG.RENEW db k", "ERR TG.RENEW needs an ID"),
+    ("TG.PEEK api", "ERR usage: TG.PEEK policy key [COST n] [FACTOR f] [ID id]"),
+    ("TG.REFUND api", "ERR usage: TG.REFUND policy key [COST n] [FACTOR f] [ID id]"),
+    ("TG.CHARGE api", "ERR usage: TG.CHARGE policy key [COST n] [FACTOR f] [ID id]"),
+    ("TG.RESET api", "ERR usage: TG.RESET policy key [COST n] [FACTOR f] [ID id]"),
+    ("TG.RESERVE api", "ERR usage: TG.RESERVE policy key [COST n] [FACTOR f] ID id"),
+    ("TG.SETTLE api", "ERR usage: TG.SETTLE policy key [COST n] [FACTOR f] ID id"),
+    ("TG.RELEASE api", "ERR usage: TG.RELEASE policy key [COST n] [FACTOR f] ID id"),
+    ("TG.RENEW api", "ERR usage: TG.RENEW policy key [COST n] [FACTOR f] ID id"),
+    ("TG.RESERVE api k COST 2", "ERR TG.RESERVE requires an ID"),
+    ("TG.SETTLE api k COST 2", "ERR TG.SETTLE requires an ID"),
+    ("TG.RELEASE db k", "ERR TG.RELEASE requires an ID"),
+    ("TG.RENEW db k", "ERR TG.RENEW requires an ID"),
     ("TG.CHECK nope k", "ERR unknown policy 'nope': expected one of api, db, login"),
     ("TG.CHECK API k", "ERR unknown policy 'API': expected one of api, db, login"),
     ("TG.CHECK \"\" k", "ERR unknown policy '': expected one of api, db, login"),
@@ -56,18 +56,18 @@ const REFUSED: [(&str, &str); 20] = [
 
 /// After `TG.CHECK login`, which counts per ip and per user.
 const NAMED: [(&str, &str); 14] = [
-    ("k", "'k' is no key of this policy: expected ip=…, user=…"),
-    ("k ip=1 user=2", "'k' is no key of this policy: expected ip=…, user=…"),
-    ("IP=1 user=2", "'IP=1' is no key of this policy: expected ip=…, user=…"),
-    ("\"ip=1 user=2 ip=3\"", "'ip=' is given twice"),
-    ("ip=1 COST 1 user=2", "expected TG.CHECK policy key [COST n] [FACTOR f] [ID id]"),
-    ("ip=1 user=2 COST 1 COST 1", "COST is given twice"),
+    ("k", "unknown key 'k': expected ip=…, user=…"),
+    ("k ip=1 user=2", "unknown key 'k': expected ip=…, user=…"),
+    ("IP=1 user=2", "unknown key 'IP=1': expected ip=…, user=…"),
+    ("\"ip=1 user=2 ip=3\"", "duplicate key 'ip='"),
+    ("ip=1 COST 1 user=2", "usage: TG.CHECK policy key [COST n] [FACTOR f] [ID id]"),
+    ("ip=1 user=2 COST 1 COST 1", "duplicate option COST"),
     ("ip=1", "a limit counts per user, but no user is given"),
     ("user=1", "a limit counts per ip, but no ip is given"),
-    ("ip=1 ip=2 user=3", "'ip=' is given twice"),
-    ("ip=1 user=2 user=2", "'user=' is given twice"),
-    ("ip=1 user=2 host=3", "'host=3' is no key of this policy: expected ip=…, user=…"),
-    ("ip=1 user=2 3", "'3' is no key of this policy: expected ip=…, user=…"),
+    ("ip=1 ip=2 user=3", "duplicate key 'ip='"),
+    ("ip=1 user=2 user=2", "duplicate key 'user='"),
+    ("ip=1 user=2 host=3", "unknown key 'host=3': expected ip=…, user=…"),
+    ("ip=1 user=2 3", "unknown key '3': expected ip=…, user=…"),
     ("ip= user=2", "ip: key is empty; expected 1 to 1024 bytes"),
     ("ip=1 user=2 COST x", "COST 'x': expected a whole number from 0 to 4294967295"),
 ];
@@ -118,7 +118,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let bare = |word: &str| word.trim_matches('"').to_owned();
     let mut cases: Vec<_> = REFUSED.iter().map(Case::refused).collect();
     cases.extend(MISUSED.map(|rest| {
-        let usage = "expected TG.CHECK policy key [COST n] [FACTOR f] [ID id]";
+        let usage = "usage: TG.CHECK policy key [COST n] [FACTOR f] [ID id]";
         refused(format!("TG.CHECK{rest}"), usage.to_owned())
     }));
     cases.extend(NO_COSTS.map(|cost| {

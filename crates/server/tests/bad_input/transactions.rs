@@ -9,7 +9,7 @@ const ABORTED: &str = "-EXECABORT Transaction discarded because of previous erro
 const ARITY: &str = "-ERR wrong number of arguments for 'exec' command\r\n";
 const ARITY_DISCARD: &str = "-ERR wrong number of arguments for 'discard' command\r\n";
 const ARITY_THROTTLE: &str = "-ERR wrong number of arguments for 'cl.throttle' command\r\n";
-const MUTED: &str = "-ERR CLIENT REPLY is not for transactions\r\n";
+const MUTED: &str = "-ERR CLIENT REPLY is not allowed in transactions\r\n";
 const OK: &str = "+OK\r\n";
 const QUEUED: &str = "+QUEUED\r\n";
 

@@ -1,4 +1,4 @@
-//! What can be said is understood.
+//! Valid files.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use tollgate::{Enforce, Name, WhenFull};
 use tollgate_http::Dialect;
 use tollgate_server::{Config, HttpLimits, Listen, RespLimits};
 
-use crate::{DESIGN, lines, mistakes};
+use crate::{DESIGN, errors, lines};
 
 fn at(address: &str) -> Listen {
     Listen::At(address.parse().unwrap())
 }
 
-fn policies(text: &str) -> Config {
-    Config::parse(text).map_err(|told| lines(&told)).unwrap()
+fn parse(text: &str) -> Config {
+    Config::parse(text).map_err(|errors| lines(&errors)).unwrap()
 }
 
 #[test]
@@ -23,19 +23,19 @@ fn an_empty_file_is_the_default() {
     for text in ["", "\n", "# nothing\n", "\u{feff}", nothing, "rule = []\nlists.allow = []"] {
         assert_eq!(Config::parse(text), Ok(Config::default()), "{text:?}");
     }
-    let Config { server, store, policies, not_yet, .. } = Config::default();
+    let Config { server, store, policies, unsupported, .. } = Config::default();
     assert_eq!((server.http, server.resp), (at("127.0.0.1:8080"), at("127.0.0.1:6380")));
     assert_eq!((server.grpc, server.threads), (Listen::Off, None));
     assert_eq!(server.http_limits, HttpLimits::default());
     assert_eq!(server.resp_limits, RespLimits::default());
     assert_eq!((store.url.as_str(), store.prefix, store.max_keys), ("memory:", None, None));
     assert_eq!(store.when_full, WhenFull::Deny);
-    assert!(policies.is_empty() && not_yet.is_empty());
+    assert!(policies.is_empty() && unsupported.is_empty());
 }
 
 #[test]
-fn the_file_of_the_design_has_no_mistake() {
-    let config = policies(DESIGN);
+fn the_example_of_the_design_is_valid() {
+    let config = parse(DESIGN);
     assert_eq!(config.server.http, at("127.0.0.1:8080"));
     assert_eq!(config.store.prefix.as_deref(), Some("tg"));
     assert_eq!(config.store.max_keys.map(usize::from), Some(10_000_000));
@@ -44,34 +44,34 @@ fn the_file_of_the_design_has_no_mistake() {
     assert_eq!((login.headers, login.enforce), (Dialect::Ietf, Enforce::On));
     assert_eq!(api.candidate, ["gcra 50/s burst 100".parse().unwrap()]);
     let [only] = api.overrides.as_slice() else { panic!("one override") };
-    // No limit counts per user, so that this is the nameless key.
+    // No limit counts per user, so this is the nameless key.
     assert_eq!((&only.subject, &*only.key), (&None, b"user=42".as_slice()));
     assert_eq!(only.factor, "0.1".parse().unwrap());
 }
 
 #[test]
-fn what_is_not_acted_on_yet_is_told() {
-    let told = "3:19: server.trusted_proxies is not acted on yet\n\
-                4:15: server.ipv6_prefix is not acted on yet\n\
-                23:1: rule is not acted on yet\n\
-                28:2: lists is not acted on yet";
-    assert_eq!(lines(&policies(DESIGN).not_yet), told);
+fn unsupported_settings_are_reported() {
+    let expected = "3:19: server.trusted_proxies is not supported yet\n\
+                    4:15: server.ipv6_prefix is not supported yet\n\
+                    23:1: rule is not supported yet\n\
+                    28:2: lists is not supported yet";
+    assert_eq!(lines(&parse(DESIGN).unsupported), expected);
     let rest = "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"lease\"\n\
                 [server]\ngrpc = \"127.0.0.1:8081\"\n\
                 tls = { cert = \"a\", key = \"b\", client_ca = \"c\" }\n\
                 auth = { token_file = \"a\", admin_token_file = \"b\" }\n";
-    let told = "3:16: policy.a.distribution is not acted on yet\n\
-                5:8: server.grpc is not acted on yet\n\
-                6:1: server.tls is not acted on yet\n\
-                7:1: server.auth is not acted on yet";
-    let config = policies(rest);
-    assert_eq!(lines(&config.not_yet), told);
+    let expected = "3:16: policy.a.distribution is not supported yet\n\
+                    5:8: server.grpc is not supported yet\n\
+                    6:1: server.tls is not supported yet\n\
+                    7:1: server.auth is not supported yet";
+    let config = parse(rest);
+    assert_eq!(lines(&config.unsupported), expected);
     assert_eq!(config.server.grpc, at("127.0.0.1:8081"));
 }
 
 #[test]
-fn the_server_is_as_it_is_said() {
-    let server = policies(
+fn server_settings_are_parsed() {
+    let server = parse(
         "[server]\nhttp = \"[::1]:80\"\nresp = 'off'\ngrpc = \"off\"\nthreads = 0x10\n\
          [server.http_limits]\nheaders = 128\nhead_bytes = 1\nbody_bytes = 67_108_864\n\
          batch = 2\npipeline = 3\nmax_pending_bytes = 4\nstreams = 5\ntimeout = \"500ms\"\n\
@@ -97,16 +97,16 @@ fn the_server_is_as_it_is_said() {
     assert_eq!(timeout, Duration::from_secs(120));
 }
 
-/// The system may choose the same port zero for all of them.
+/// Port 0 lets the system choose, so several protocols may have it.
 #[test]
 fn addresses_differ_unless_the_system_chooses() {
     let any = "[server]\nhttp = \"127.0.0.1:0\"\nresp = \"127.0.0.1:0\"\n";
-    assert_eq!(mistakes(any), "");
+    assert_eq!(errors(any), "");
 }
 
 #[test]
-fn the_store_is_as_it_is_said() {
-    for (url, far) in [
+fn store_settings_are_parsed() {
+    for (url, is_remote) in [
         ("memory:", false),
         ("memory", false),
         ("redis://me:secret@h:1/2", true),
@@ -114,16 +114,16 @@ fn the_store_is_as_it_is_said() {
         ("redis+cluster://a:1,b:2", true),
         ("redis+sentinel://a:1,b:2/main", true),
     ] {
-        let store = policies(&format!("[store]\nurl = \"{url}\"\nwhen_full = \"allow\"")).store;
-        assert_eq!(store.url, if far { url } else { "memory:" });
-        assert_eq!((store.is_remote(), store.when_full), (far, WhenFull::Allow));
+        let store = parse(&format!("[store]\nurl = \"{url}\"\nwhen_full = \"allow\"")).store;
+        assert_eq!(store.url, if is_remote { url } else { "memory:" });
+        assert_eq!((store.is_remote(), store.when_full), (is_remote, WhenFull::Allow));
         assert!(!format!("{store:?}").contains("secret"));
     }
 }
 
 #[test]
-fn policies_are_as_they_are_said_and_in_their_order() {
-    let config = policies(
+fn policies_are_parsed_and_keep_their_order() {
+    let config = parse(
         "[policy.z]\nlimits = [\"gcra 1/s\"]\nenforce = \"25%\"\nheaders = \"none\"\n\
          [policy.\"a.b\"]\nlimits = [\"unlimited\", \"gcra 1/s per all\"]\nenforce = \"silent\"\n\
          candidate = [\"gcra 1/s per all\", \"gcra 1/s\"]\n\
@@ -137,9 +137,9 @@ fn policies_are_as_they_are_said_and_in_their_order() {
     assert_eq!(*plain, tollgate_server::PolicyConfig::new(plain.policy.clone()));
 }
 
-/// Digit by digit: what passes through a float may be another number.
+/// Factors are parsed from their text, as a float could be another number.
 #[test]
-fn factors_are_what_is_written() {
+fn factors_are_exact() {
     for (written, factor) in [
         ("0.1", "0.1"),
         ("1", "1"),
@@ -154,14 +154,14 @@ fn factors_are_what_is_written() {
             "[policy.a]\nlimits = [\"gcra 1000000/s\"]\n\
              overrides = [{{ key = \"k\", factor = {written} }}]"
         );
-        let config = policies(&text);
+        let config = parse(&text);
         assert_eq!(config.policies[0].overrides[0].factor, factor.parse().unwrap(), "{written}");
     }
 }
 
 #[test]
-fn overrides_are_of_the_subjects_that_are_counted() {
-    let config = policies(
+fn overrides_name_subjects_that_the_policy_counts() {
+    let config = parse(
         "[policy.a]\nlimits = [\"gcra 1/week burst 1\", \"gcra 1/s per user\"]\noverrides = [\n\
          { key = \"user=42\", factor = 10000 },  # too much for the limit that does not count it\n\
          { key = \"user==\", factor = 1 },\n{ key = \"org=1\", factor = 1 },\n\
@@ -179,13 +179,13 @@ fn overrides_are_of_the_subjects_that_are_counted() {
 }
 
 #[test]
-fn listening_is_said_in_one_word() {
+fn listen_parses_an_address_or_off() {
     assert_eq!("off".parse(), Ok(Listen::Off));
     assert_eq!("127.0.0.1:8080".parse(), Ok(at("127.0.0.1:8080")));
     assert_eq!(Listen::Off.address(), None);
     for text in ["", "OFF", "on", "8080", ":8080", "localhost:8080", "127.0.0.1", "::1:80"] {
-        let told = text.parse::<Listen>().unwrap_err().to_string();
-        assert_eq!(told, "expected an address with a port, such as 127.0.0.1:8080, or off");
+        let error = text.parse::<Listen>().unwrap_err().to_string();
+        assert_eq!(error, "expected an address with a port, such as 127.0.0.1:8080, or off");
     }
     for listen in [Listen::Off, at("[::1]:1")] {
         assert_eq!(listen.to_string().parse(), Ok(listen));

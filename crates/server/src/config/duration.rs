@@ -1,25 +1,24 @@
-//! Lengths of time: `500ms`, `5s`, `2min`, `1h`.
+//! Durations: `500ms`, `5s`, `2min`, `1h`.
 
 use std::time::Duration;
 
 use super::diagnostics::Diagnostics;
-use super::read::Value;
+use super::value::Value;
 
-/// Every unit, in milliseconds.
+/// The units, in milliseconds.
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("min", 60_000), ("m", 60_000), ("h", 3_600_000)];
 
-/// A length of time, from a millisecond to what is said.
+/// Reads a duration from 1 ms to `max`.
 pub(super) fn read(
-    found: &mut Diagnostics<'_>,
+    diagnostics: &mut Diagnostics<'_>,
     value: &Value<'_>,
-    longest: &str,
+    max: &str,
 ) -> Option<Duration> {
-    let most = parse(longest).unwrap_or_default();
-    let expected =
-        format!("a length of time in ms, s, min or h, such as \"5s\", from 1ms to {longest}");
-    let fits = |length: &Duration| (Duration::from_millis(1)..=most).contains(length);
-    value.parsed(found, &expected, |text| parse(text).filter(fits))
+    let expected = format!("a duration in ms, s, min or h, such as \"5s\", from 1ms to {max}");
+    let range = Duration::from_millis(1)..=parse(max).unwrap_or_default();
+    let fits = |duration: &Duration| range.contains(duration);
+    value.parsed(diagnostics, &expected, |text| parse(text).filter(fits))
 }
 
 fn parse(text: &str) -> Option<Duration> {
@@ -34,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_number_with_a_unit_is_a_length() {
+    fn a_duration_is_a_whole_number_with_a_unit() {
         for (text, millis) in [
             ("1ms", Some(1)),
             ("20ms", Some(20)),

@@ -1,4 +1,4 @@
-//! The page that Prometheus reads.
+//! The metrics in the OpenMetrics text format, which Prometheus scrapes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,51 +11,55 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 
-use super::{Counts, Outcome};
+use super::{Outcome, OutcomeCounters};
 use crate::engine::Engine;
 use crate::resp;
 
-/// What the page is called in `content-type`.
+/// The `content-type` of the response.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// How many policies are told one by one; the rest are told as one, so that the page stays short.
+/// Maximum number of policies with time series of their own. The rest are summed, which bounds the size of
+/// the response.
 const MAX_POLICIES: usize = 1_000;
-/// What the rest go by: no policy can be called this.
+/// The policy label of the rest. No policy can have this name.
 const OTHERS: &str = "(others)";
 
-/// How often the config was read anew.
+/// The number of config reloads.
 #[derive(Debug, Default)]
 pub(crate) struct Reloads {
     pub(crate) success: AtomicU64,
     pub(crate) failure: AtomicU64,
 }
 
-/// All that is counted, as it is when somebody looks.
+/// Collects the metrics of an engine when they are read.
 #[derive(Debug)]
-pub(crate) struct Page(pub(crate) Arc<Engine>);
+pub(crate) struct Exposition(pub(crate) Arc<Engine>);
 
-impl Page {
-    /// The page.
-    pub(crate) fn write_to(self, page: &mut String) {
+impl Exposition {
+    /// Appends all metrics to `out`.
+    pub(crate) fn write_to(self, out: &mut String) {
         let mut registry = Registry::with_prefix("tollgate");
         registry.register_collector(Box::new(self));
         // Writing to a string cannot fail.
-        let _ = text::encode(page, &registry);
+        let _ = text::encode(out, &registry);
     }
 
-    /// The counts of all policies, and of limits that came with their operations.
-    fn each(&self, mut with: impl FnMut(&str, &[&Counts]) -> fmt::Result) -> fmt::Result {
+    /// Visits the counters of all policies, and those of `CL.THROTTLE`, whose limits come with the command.
+    fn for_each_policy(
+        &self,
+        mut visit: impl FnMut(&str, &[&OutcomeCounters]) -> fmt::Result,
+    ) -> fmt::Result {
         let policies = self.0.policies();
         let mut all = policies.iter();
-        with(resp::NAME, &[&self.0.inline])?;
+        visit(resp::CL_THROTTLE, &[&self.0.inline])?;
         for policy in all.by_ref().take(MAX_POLICIES) {
-            with(policy.name().as_str(), &[policy.counts()])?;
+            visit(policy.name().as_str(), &[policy.counts()])?;
         }
-        let rest: Vec<&Counts> = all.map(|policy| &**policy.counts()).collect();
-        if rest.is_empty() { Ok(()) } else { with(OTHERS, &rest) }
+        let rest: Vec<&OutcomeCounters> = all.map(|policy| &**policy.counts()).collect();
+        if rest.is_empty() { Ok(()) } else { visit(OTHERS, &rest) }
     }
 
-    /// One counter with a line for each policy and each of these outcomes.
+    /// Encodes a counter with a sample for each policy and each of the outcomes.
     fn outcomes(
         &self,
         encoder: &mut DescriptorEncoder<'_>,
@@ -63,11 +67,11 @@ impl Page {
         outcomes: &[(&str, Outcome)],
     ) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        self.each(|policy, counts| {
-            for (word, outcome) in outcomes {
-                let sum = counts.iter().map(|counts| counts.sum(*outcome)).sum::<u64>();
-                let labels = [("policy", policy), (label, word)];
-                ConstCounter::new(sum).encode(metric.encode_family(&labels)?)?;
+        self.for_each_policy(|policy, counters| {
+            for (value, outcome) in outcomes {
+                let total = counters.iter().map(|counters| counters.total(*outcome)).sum::<u64>();
+                let labels = [("policy", policy), (label, value)];
+                ConstCounter::new(total).encode(metric.encode_family(&labels)?)?;
             }
             Ok(())
         })
@@ -75,8 +79,7 @@ impl Page {
 
     fn store(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let latency = &self.0.latency;
-        let help =
-            "How long the store took to answer what came together; of memory, one call in 64";
+        let help = "Duration of store calls; with the memory store, one call in 64 is sampled";
         let unit = Some(&prometheus_client::registry::Unit::Seconds);
         let mut metric =
             encoder.encode_descriptor("store_duration", help, unit, MetricType::Histogram)?;
@@ -84,41 +87,48 @@ impl Page {
         let count = buckets.iter().map(|(_, count)| count).sum();
         metric.encode_histogram::<NoLabelSet>(latency.seconds(), count, &buckets, None)?;
         let up = i64::from(self.0.is_store_up());
-        gauge(encoder, "store_up", "Whether the store answered when it was last asked", up)?;
+        gauge(
+            encoder,
+            "store_up",
+            "Whether the store was available at the last call (1) or not (0)",
+            up,
+        )?;
         let Some(stats) = self.0.stats() else { return Ok(()) };
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        gauge(encoder, "keys", "States kept in memory", whole(stats.keys))?;
+        gauge(encoder, "keys", "Number of states kept in memory", whole(stats.keys))?;
         gauge(
             encoder,
             "keys_limit",
             "Maximum number of states kept in memory",
             whole(stats.max_keys),
         )?;
-        let help = "Operations on new keys that were answered by when_full";
+        let help = "Number of operations on new keys that were decided by when_full because the store was full";
         counter(encoder, "keys_rejected", help, stats.rejected)
     }
 
     fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Reloads { success, failure } = &self.0.reloads;
-        let help = "How often the config was read anew";
+        let help = "Number of config reloads, by outcome";
         let mut metric = encoder.encode_descriptor("reloads", help, None, MetricType::Counter)?;
-        for (word, number) in [("success", success), ("failure", failure)] {
-            let (labels, number) = ([("outcome", word)], number.load(Ordering::Relaxed));
+        for (outcome, number) in [("success", success), ("failure", failure)] {
+            let (labels, number) = ([("outcome", outcome)], number.load(Ordering::Relaxed));
             ConstCounter::new(number).encode(metric.encode_family(&labels)?)?;
         }
         Ok(())
     }
 
     fn connections(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Connections that are open";
+        let help = "Number of open connections, by protocol";
         let mut metric = encoder.encode_descriptor("connections", help, None, MetricType::Gauge)?;
         for (protocol, limit) in self.0.open.iter() {
             let (labels, open) = ([("protocol", protocol)], i64::try_from(limit.taken()));
             let open = ConstGauge::new(open.unwrap_or(i64::MAX));
             open.encode(metric.encode_family(&labels)?)?;
         }
-        let (name, help) =
-            ("connections_refused", "Connections refused because the limit was reached");
+        let (name, help) = (
+            "connections_refused",
+            "Number of connections refused because a connection limit was reached",
+        );
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for (protocol, limit) in self.0.open.iter() {
             let labels = [("protocol", protocol)];
@@ -128,12 +138,12 @@ impl Page {
     }
 }
 
-impl Collector for Page {
+impl Collector for Exposition {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let encoder = &mut encoder;
         self.outcomes(
             encoder,
-            ("decisions", "Checks and reservations, by what became of them", "outcome"),
+            ("decisions", "Number of checks and reservations, by policy and outcome", "outcome"),
             &[
                 ("allowed", Outcome::Allowed),
                 ("denied", Outcome::Denied),
@@ -143,14 +153,19 @@ impl Collector for Page {
         )?;
         self.outcomes(
             encoder,
-            ("candidate_differences", "Where the candidate said otherwise", "candidate"),
+            (
+                "candidate_differences",
+                "Number of decisions for which the candidate differs from the policy",
+                "candidate",
+            ),
             &[("stricter", Outcome::Stricter), ("looser", Outcome::Looser)],
         )?;
         self.store(encoder)?;
         self.reloads(encoder)?;
         self.connections(encoder)?;
         let version = [("version", env!("CARGO_PKG_VERSION"))];
-        let mut metric = encoder.encode_descriptor("build", "What runs", None, MetricType::Info)?;
+        let mut metric =
+            encoder.encode_descriptor("build", "Version of the server", None, MetricType::Info)?;
         metric.encode_info(&version)
     }
 }
