@@ -8,7 +8,7 @@ const MOST_TOLD: usize = 100;
 pub(crate) fn check(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let told = match Config::parse(text) {
-        Ok(config) => config.not_yet,
+        Ok(config) => config.unsupported,
         Err(mistakes) => {
             assert!(!mistakes.is_empty());
             mistakes
@@ -23,7 +23,7 @@ pub(crate) fn check(bytes: &[u8]) {
 
 /// It is told in one line, and its place is one of the file.
 fn check_place(mistake: &Diagnostic, text: &str) {
-    let Diagnostic { line, column, what, .. } = mistake;
+    let Diagnostic { line, column, message: what, .. } = mistake;
     assert!(!what.is_empty() && !what.contains(char::is_control), "{what:?}");
     let within = line.checked_sub(1).and_then(|before| text.split('\n').nth(before));
     let columns = within.map(|within| 1..=within.chars().count() + 1);

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Validate) -> anyhow::Result<Outcome> {
 
 fn print(report: &Report, file: &Path, json: bool) -> anyhow::Result<Outcome> {
     let mut out = anstream::stdout();
-    for Diagnostic { line, column, what, .. } in &report.errors {
+    for Diagnostic { line, column, message: what, .. } in &report.errors {
         if json {
             let object = serde_json::json!({
                 "file": file.to_string_lossy(), "line": line, "column": column, "mistake": what,
@@ -79,7 +79,7 @@ impl Report {
     /// Checks a config file. It may have no policies: limits may come with `--limit` and `CL.THROTTLE`.
     fn config(text: &str) -> Report {
         match Config::parse(text) {
-            Ok(Config { policies, not_yet, .. }) => {
+            Ok(Config { policies, unsupported: not_yet, .. }) => {
                 let limits = policies.iter().map(|config| config.policy.limits().len()).sum();
                 Report { limits, errors: Vec::new(), not_yet }
             }

@@ -1,21 +1,21 @@
-//! The config file: everything the server can be told beforehand, in TOML.
+//! The TOML config file.
 //!
-//! Text becomes values with their places ([`read`]), each table has a file that knows its words,
-//! and every mistake is kept until the end ([`findings`]), so that all are told at once.
+//! The text is parsed into values with their positions ([`value`]), each table is read by a module of
+//! its own, and all errors are collected ([`diagnostics`]) and reported together.
 
-mod bounds;
 mod diagnostics;
-mod length;
-mod lines;
+mod duration;
+mod limit_list;
+mod limits;
 mod listen;
 mod lists;
 mod network;
 mod overrides;
 mod policy;
-mod read;
 mod rules;
 mod server;
 mod store;
+mod value;
 
 pub use diagnostics::Diagnostic;
 pub use listen::{Listen, ParseListenError};
@@ -25,13 +25,13 @@ pub use server::ServerConfig;
 pub use store::StoreConfig;
 
 use diagnostics::Diagnostics;
-use read::Table;
 use toml::de::DeTable;
+use value::Table;
 
-/// The longest file that is read; that of a whole company is far shorter.
+/// Maximum size of a config file. The file of a whole company is far shorter.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// What a config file says.
+/// A parsed config file.
 ///
 /// ```
 /// use tollgate_server::Config;
@@ -39,68 +39,69 @@ const MAX_BYTES: usize = 1024 * 1024;
 /// let config = Config::parse("[policy.api]\nlimits = [\"gcra 100/s burst 200\"]").unwrap();
 /// assert_eq!(config.policies[0].policy.name().as_str(), "api");
 ///
-/// let mistakes = Config::parse("[server]\nhtp = \"off\"").unwrap_err();
-/// assert!(mistakes[0].to_string().starts_with("2:1: server.htp is not known"));
+/// let errors = Config::parse("[server]\nhtp = \"off\"").unwrap_err();
+/// assert!(errors[0].to_string().starts_with("2:1: unknown key server.htp"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Config {
-    /// Where and how it listens.
+    /// The listen addresses, threads and connection limits.
     pub server: ServerConfig,
-    /// Where it keeps what it counts.
+    /// The store that keeps the state.
     pub store: StoreConfig,
     /// The policies, in the order of the file.
     pub policies: Vec<PolicyConfig>,
-    /// What is written and makes sense, but is not acted on yet. Whoever starts with such a file
-    /// must be told: they count on something that does not happen.
-    pub not_yet: Vec<Diagnostic>,
+    /// The settings that are valid but not supported yet. Report them to the user, who relies on
+    /// something that does not happen.
+    pub unsupported: Vec<Diagnostic>,
 }
 
 impl Config {
-    /// Understands the text of a file. An empty one is [`Config::default`].
+    /// Parses the text of a config file. The empty text gives [`Config::default`].
     ///
     /// # Errors
-    /// All its mistakes, in the order of the file; at most 100, of which the last says how many
+    /// Returns all errors in the order of the file, at most 100 of them; the last one says how many
     /// more there are.
     pub fn parse(text: &str) -> Result<Config, Vec<Diagnostic>> {
-        let mut found = Diagnostics::new(text);
+        let mut diagnostics = Diagnostics::new(text);
         let mut config = Config::default();
         if text.len() > MAX_BYTES {
-            let what = format!("the file has {} bytes; expected at most {MAX_BYTES}", text.len());
-            found.mistake(0, what);
+            let size = text.len();
+            diagnostics
+                .error(0, format!("the file has {size} bytes; expected at most {MAX_BYTES}"));
         } else {
             let (table, errors) = DeTable::parse_recoverable(text);
-            if found.syntax(&errors) {
-                config.read(&mut found, Table::root(table.get_ref()));
+            if diagnostics.syntax(&errors) {
+                config.read(&mut diagnostics, Table::root(table.get_ref()));
             }
         }
-        let (mistakes, not_yet) = found.told();
-        config.not_yet = not_yet;
-        if mistakes.is_empty() { Ok(config) } else { Err(mistakes) }
+        let (errors, unsupported) = diagnostics.into_parts();
+        config.unsupported = unsupported;
+        if errors.is_empty() { Ok(config) } else { Err(errors) }
     }
 
-    fn read(&mut self, found: &mut Diagnostics<'_>, mut root: Table<'_>) {
-        if let Some(table) = root.take("server").and_then(|server| server.table(found)) {
-            self.server = ServerConfig::read(found, table);
+    fn read(&mut self, diagnostics: &mut Diagnostics<'_>, mut root: Table<'_>) {
+        if let Some(table) = root.take("server").and_then(|server| server.table(diagnostics)) {
+            self.server = ServerConfig::read(diagnostics, table);
         }
-        if let Some(table) = root.take("store").and_then(|store| store.table(found)) {
-            self.store = StoreConfig::read(found, table);
+        if let Some(table) = root.take("store").and_then(|store| store.table(diagnostics)) {
+            self.store = StoreConfig::read(diagnostics, table);
         }
         let policies = match root.take("policy") {
-            Some(policies) => policy::named(found, &policies),
+            Some(policies) => policy::named(diagnostics, &policies),
             None => Some(Vec::new()),
         };
         if let Some(rules) = root.take("rule") {
             let names = policies.as_ref().map(|all| all.iter().map(|(name, _)| *name).collect());
-            rules::read(found, &rules, names.as_ref());
+            rules::read(diagnostics, &rules, names.as_ref());
         }
         if let Some(lists) = root.take("lists") {
-            lists::read(found, &lists);
+            lists::read(diagnostics, &lists);
         }
         for (name, value) in policies.unwrap_or_default() {
-            let policy = PolicyConfig::read(found, name, &value, self.store.is_remote());
+            let policy = PolicyConfig::read(diagnostics, name, &value, self.store.is_remote());
             self.policies.extend(policy);
         }
-        root.finish(found);
+        root.finish(diagnostics);
     }
 }

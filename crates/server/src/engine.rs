@@ -17,7 +17,7 @@ use tollgate::StoreStats;
 use tollgate_core::{Act, Decision, Item, Op, Span, StoreError, Time};
 
 use crate::config::PolicyConfig;
-use counts::{Counts, Outcome, Reloads};
+use counts::{Outcome, OutcomeCounters, Reloads};
 use latency::Latency;
 use operation::{CandidateOperation, Operation};
 use policies::Policies;
@@ -34,8 +34,8 @@ pub(crate) struct Engine {
     store: StoreHandle,
     policies: ArcSwap<Policies>,
     threads: usize,
-    /// Counts operations that brought their limits along.
-    pub(crate) inline: Counts,
+    /// OutcomeCounters operations that brought their limits along.
+    pub(crate) inline: OutcomeCounters,
     pub(crate) latency: Latency,
     pub(crate) reloads: Reloads,
 }
@@ -53,7 +53,7 @@ impl Engine {
             store,
             policies: ArcSwap::from_pointee(policies),
             threads,
-            inline: Counts::new(threads),
+            inline: OutcomeCounters::new(threads),
             latency: Latency::new(threads),
             reloads: Reloads::default(),
         }
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// Counts where candidates decide otherwise. Their answers follow those of the operations.
+    /// OutcomeCounters where candidates decide otherwise. Their answers follow those of the operations.
     fn compare<'o, 'a: 'o>(
         &self,
         worker_id: usize,
@@ -191,7 +191,7 @@ impl Engine {
         }
     }
 
-    fn counts<'c>(&'c self, operation: &'c Operation<'_>) -> &'c Counts {
+    fn counts<'c>(&'c self, operation: &'c Operation<'_>) -> &'c OutcomeCounters {
         operation.policy().map_or(&self.inline, |policy| policy.counts().as_ref())
     }
 }

@@ -1,34 +1,34 @@
-//! Errors in words.
+//! Helpers for error messages.
 
 use std::error::Error;
 
-/// An error with all that led to it, in one line.
-pub(crate) fn in_words(error: &(dyn Error + 'static)) -> String {
-    let mut words = error.to_string();
+/// Formats an error and all its causes in one line.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut message = error.to_string();
     let mut source = error.source();
-    while let Some(cause) = source {
-        let told = cause.to_string();
-        // Some tell their cause themselves.
-        if !words.ends_with(&told) {
-            words.push_str(": ");
-            words.push_str(&told);
+    while let Some(error) = source {
+        let cause = error.to_string();
+        // Some errors include their cause in their own message.
+        if !message.ends_with(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
         }
-        source = cause.source();
+        source = error.source();
     }
-    words
+    message
 }
 
-/// How many bytes of what was sent an error tells.
-pub(crate) const MAX_TOLD: usize = 128;
+/// Maximum number of bytes of the client's input that an error message quotes.
+pub(crate) const MAX_EXCERPT_BYTES: usize = 128;
 
-/// As much of a word as is told.
-pub(crate) fn cut(word: &[u8]) -> &[u8] {
-    word.get(..MAX_TOLD).unwrap_or(word)
+/// Returns the start of the client's input, as an error message quotes it.
+pub(crate) fn excerpt(input: &[u8]) -> &[u8] {
+    input.get(..MAX_EXCERPT_BYTES).unwrap_or(input)
 }
 
-/// The same as text.
-pub(crate) fn told(word: &[u8]) -> String {
-    String::from_utf8_lossy(cut(word)).into_owned()
+/// Returns the [`excerpt`] as text, with invalid UTF-8 replaced.
+pub(crate) fn excerpt_lossy(input: &[u8]) -> String {
+    String::from_utf8_lossy(excerpt(input)).into_owned()
 }
 
 #[cfg(test)]
@@ -38,10 +38,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_told_once() {
-        let words = |told| in_words(&Failed(told, io::Error::other("broken pipe")));
-        assert_eq!(words("it is gone"), "it is gone: broken pipe");
-        assert_eq!(words("it is gone: broken pipe"), "it is gone: broken pipe");
+    fn a_cause_is_not_repeated() {
+        let message = |text| with_causes(&Failed(text, io::Error::other("broken pipe")));
+        assert_eq!(message("it is gone"), "it is gone: broken pipe");
+        assert_eq!(message("it is gone: broken pipe"), "it is gone: broken pipe");
     }
 
     #[derive(Debug)]

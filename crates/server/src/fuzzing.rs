@@ -1,5 +1,4 @@
-//! What a connection does with bytes, without a socket: for the fuzz targets, and for the tests that run
-//! their corpora.
+//! Connections without sockets, for the fuzz targets and for the tests that run their corpora.
 
 use std::fmt::Debug;
 use std::pin::pin;
@@ -17,7 +16,7 @@ use crate::net::connection_limit::{ConnectionLimit, MaxConnections};
 use crate::net::worker::Worker;
 use crate::{http, resp};
 
-/// Something of everything that a policy can be.
+/// Policies with every kind of limit and option.
 const CONFIG: &str = r#"
 [policy.default]
 limits = ["gcra 1/s burst 5"]
@@ -99,7 +98,7 @@ fn tight() -> ConnectionLimits {
 impl Services {
     fn new(limits: ConnectionLimits) -> Services {
         let policies = Config::parse(CONFIG).unwrap_or_default().policies;
-        let engine = Engine::new(StoreHandle::remote(Arc::new(Forgetful)), policies, 1);
+        let engine = Engine::new(StoreHandle::remote(Arc::new(Stateless)), policies, 1);
         let (worker, engine) = (Worker::new(0), Arc::new(engine));
         let limit = || {
             Arc::new(ConnectionLimit::new(MaxConnections {
@@ -115,49 +114,49 @@ impl Services {
     }
 }
 
-/// Decides as if nobody had ever come before: the same is always answered the same.
-struct Forgetful;
+/// A store that keeps no state, so that the same operation always gets the same decision.
+struct Stateless;
 
-impl Store for Forgetful {
+impl Store for Stateless {
     fn apply<'a>(
         &'a self,
         ops: &'a [Op<'a>],
         _at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
-        for (op, answer) in ops.iter().zip(out) {
-            *answer = PlainStore::default().apply_one(op, Time::EPOCH);
+        for (op, result) in ops.iter().zip(out) {
+            *result = PlainStore::default().apply_one(op, Time::EPOCH);
         }
         Apply::Ready
     }
 }
 
-/// Has bytes come as they do on a transport that has so much room. They are answered as they come: `answer`
-/// says how many were taken, or `None` if the connection ends.
+/// Passes bytes to `process` as a transport does whose buffer has `capacity` bytes. `process` returns the
+/// number of bytes it consumed, or `None` if the connection ends.
 pub(crate) fn feed(
     pieces: [&[u8]; 2],
-    room: usize,
-    mut answer: impl FnMut(&mut [u8]) -> Option<usize>,
+    capacity: usize,
+    mut process: impl FnMut(&mut [u8]) -> Option<usize>,
 ) {
     let mut buffer: Vec<u8> = Vec::new();
     for mut left in pieces {
         while !left.is_empty() {
-            let (comes, later) = left.split_at(left.len().min(room - buffer.len()));
-            assert!(!comes.is_empty(), "nobody is waited for without room");
-            buffer.extend_from_slice(comes);
-            let Some(taken) = answer(&mut buffer) else { return };
-            assert!(taken <= buffer.len(), "{taken} of {} bytes are taken", buffer.len());
-            buffer.drain(..taken);
-            left = later;
+            let (next, rest) = left.split_at(left.len().min(capacity - buffer.len()));
+            assert!(!next.is_empty(), "the buffer is full and nothing was consumed");
+            buffer.extend_from_slice(next);
+            let Some(consumed) = process(&mut buffer) else { return };
+            assert!(consumed <= buffer.len(), "{consumed} of {} bytes consumed", buffer.len());
+            buffer.drain(..consumed);
+            left = rest;
         }
     }
 }
 
-/// What a future comes to that has nothing to wait for.
+/// Returns the output of a future that is ready at once.
 pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(done) => done,
-        Poll::Pending => unreachable!("there was something to wait for"),
+        Poll::Ready(output) => output,
+        Poll::Pending => unreachable!("the future is pending"),
     }
 }
 
@@ -170,17 +169,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_policies_to_ask_for() {
+    fn the_config_is_valid() {
         assert_eq!(Config::parse(CONFIG).map(|config| config.policies.len()), Ok(6));
     }
 
     #[test]
-    fn the_corpus_of_resp_is_answered() {
+    fn the_resp_corpus_passes() {
         corpus::each("resp", resp);
     }
 
     #[test]
-    fn the_corpus_of_http_is_answered() {
+    fn the_http_corpus_passes() {
         corpus::each("http", http);
     }
 }

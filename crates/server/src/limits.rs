@@ -1,68 +1,71 @@
-//! How much a stranger may send, and how much is kept for one who does not read.
+//! Limits on connections: how much a client may send, and how much is buffered for a client that does not
+//! read its responses.
 
 use std::time::Duration;
 
-/// The bounds of each protocol.
+/// The limits of each protocol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ConnectionLimits {
     pub(crate) resp: RespLimits,
     pub(crate) http: HttpLimits,
 }
 
-/// The bounds on one connection of the Redis protocol.
+/// The limits on connections of the Redis protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RespLimits {
-    /// How many words a command may have.
+    /// Maximum number of arguments in a command, including its name.
     pub args: usize,
-    /// How many bytes a word may have.
+    /// Maximum number of bytes in an argument.
     pub arg_bytes: usize,
-    /// How many bytes a command may have in all.
+    /// Maximum number of bytes in a command.
     pub command_bytes: usize,
-    /// How many bytes of commands may wait between `MULTI` and `EXEC`.
+    /// Maximum number of bytes of commands queued between `MULTI` and `EXEC`.
     pub transaction_bytes: usize,
-    /// How many commands are decided in one call, before anyone else has a turn.
+    /// Maximum number of commands decided in one call before other connections get a turn.
     pub pipeline: usize,
-    /// How many bytes of answers may wait to be read before no more commands are taken.
+    /// Number of bytes of unread replies from which on no more commands are processed.
     pub max_pending_bytes: usize,
-    /// How long a client may leave its answers unread, or a command unfinished, before it is left.
+    /// How long a client may leave its replies unread, or a command unfinished, before its connection is
+    /// closed.
     pub timeout: Duration,
-    /// How many connections there may be at once.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// How many of them one peer may have: an address, or a network of IPv6 of 64 bits.
+    /// Maximum number of open connections of one peer, which is an IPv4 address or an IPv6 /64 network.
     pub peer_connections: usize,
 }
 
-/// The bounds on one connection of HTTP.
+/// The limits on HTTP connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpLimits {
-    /// How many header fields a request may have.
+    /// Maximum number of header fields in a request.
     pub headers: usize,
-    /// How many bytes its head may have: the request line and all header fields.
+    /// Maximum number of bytes in the head of a request: the request line and all header fields.
     pub head_bytes: usize,
-    /// How many bytes its body may have.
+    /// Maximum number of bytes in the body of a request.
     pub body_bytes: usize,
-    /// How many checks a batch may have.
+    /// Maximum number of checks in a batch.
     pub batch: usize,
-    /// How many requests are decided in one call, before anyone else has a turn.
+    /// Maximum number of requests decided in one call before other connections get a turn.
     pub pipeline: usize,
-    /// How many bytes of answers may wait to be read before no more requests are taken.
+    /// Number of bytes of unread responses from which on no more requests are processed.
     pub max_pending_bytes: usize,
-    /// How many requests may be under way at once on one connection of HTTP/2.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
-    /// How long a client may leave its answers unread, or a request unfinished, before it is left.
+    /// How long a client may leave its responses unread, or a request unfinished, before its connection is
+    /// closed.
     pub timeout: Duration,
-    /// How long a connection may be quiet between requests. It is left after twice this at most.
+    /// How long a connection may be idle between requests. It is closed after at most twice this time.
     pub idle: Duration,
-    /// How many connections there may be at once.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// How many of them one peer may have: an address, or a network of IPv6 of 64 bits.
+    /// Maximum number of open connections of one peer, which is an IPv4 address or an IPv6 /64 network.
     pub peer_connections: usize,
 }
 
 impl HttpLimits {
-    /// The same, but enough for something to happen at all.
+    /// Returns these limits, raised to the smallest values that let a connection work at all.
     pub(crate) fn at_least_one(self) -> HttpLimits {
         HttpLimits {
             headers: self.headers.clamp(1, MAX_HEADERS),
@@ -74,18 +77,17 @@ impl HttpLimits {
         }
     }
 
-    /// How many bytes a request has at most, with what stands between the pieces of a body that comes in
-    /// few of them.
+    /// Returns the maximum size of a request, including the framing of a chunked body that has few chunks.
     pub(crate) fn request_bytes(&self) -> usize {
-        self.head_bytes.saturating_add(self.body_bytes).saturating_add(BETWEEN_PIECES)
+        self.head_bytes.saturating_add(self.body_bytes).saturating_add(CHUNK_FRAMING_BYTES)
     }
 }
 
-/// How many bytes there may be between the pieces of a body, if its head and itself are as long as they may
-/// be.
-const BETWEEN_PIECES: usize = 4 * 1024;
+/// Number of bytes reserved for the framing of a chunked body whose request has a head and a body of
+/// maximum size.
+const CHUNK_FRAMING_BYTES: usize = 4 * 1024;
 
-/// More header fields than this are never read.
+/// Maximum value of [`HttpLimits::headers`].
 pub(crate) const MAX_HEADERS: usize = 128;
 
 impl Default for HttpLimits {
@@ -107,7 +109,7 @@ impl Default for HttpLimits {
 }
 
 impl RespLimits {
-    /// The same, but enough for something to happen at all.
+    /// Returns these limits, raised to the smallest values that let a connection work at all.
     pub(crate) fn at_least_one(self) -> RespLimits {
         RespLimits {
             args: self.args.max(1),

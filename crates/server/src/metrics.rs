@@ -1,5 +1,5 @@
-//! The metrics page: what the engine and the connections have counted, for Prometheus.
+//! Metrics in the text format of Prometheus: what the engine and the connections have counted.
 
-mod page;
+mod exposition;
 
-pub(crate) use page::{CONTENT_TYPE, OpenConnections, Page};
+pub(crate) use exposition::{CONTENT_TYPE, Exposition, OpenConnections};

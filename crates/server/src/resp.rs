@@ -1,5 +1,5 @@
-//! The Redis protocol: everything that arrived is read, decided in one call, and answered in one
-//! write.
+//! The Redis protocol. All commands that have arrived are parsed, decided in one call, and replied to in
+//! one write.
 
 mod client;
 mod commands;
@@ -10,11 +10,11 @@ pub(crate) mod fuzzing;
 mod hello;
 mod info;
 mod inline;
+mod keys;
 mod parse;
 mod reply;
 mod service;
 mod session;
-mod subjects;
 mod tg;
 mod throttle;
 mod transaction;
@@ -26,7 +26,7 @@ use crate::engine::policies::Policies;
 use parse::Command;
 use reply::Reply;
 use session::Session;
-use throttle::Rates;
+use throttle::LimitCache;
 
 pub(crate) use connection::serve;
 pub(crate) use service::Service;
@@ -35,55 +35,55 @@ pub(crate) use service::Service;
 pub(crate) const CONNECTION_REFUSED: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// The command of redis-cell.
-const THROTTLE: &str = "cl.throttle";
+const CL_THROTTLE: &str = "cl.throttle";
 
-/// A command that was read, and how it will be answered.
+/// A parsed command.
 enum Parsed<'a> {
-    /// An operation, and how its answer is written.
-    Operation(Operation<'a>, Dialect),
-    /// It is answered already.
+    /// An operation, and the format of its reply.
+    Operation(Operation<'a>, ReplyFormat),
+    /// The reply to a command that needs no decision.
     Reply(Vec<u8>),
 }
 
-/// How a decision is written.
+/// The format of a decision.
 #[derive(Clone, Copy)]
-enum Dialect {
-    /// As redis-cell does.
-    Throttle,
-    /// As we do.
-    Ours,
+enum ReplyFormat {
+    /// The format of redis-cell.
+    RedisCell,
+    /// The format of the `TG.` commands.
+    Tollgate,
 }
 
-/// Reads a command.
-fn read<'a>(
+/// Parses a command. Commands that are not operations are executed at once.
+fn parse<'a>(
     command: &Command<'a>,
     session: &mut Session,
     policies: impl FnOnce() -> &'a Policies,
-    rates: &Rates,
+    limits: &LimitCache,
 ) -> Parsed<'a> {
-    let name = command.word(0).unwrap_or_default();
-    let (operation, dialect) = if name.eq_ignore_ascii_case(THROTTLE.as_bytes()) {
-        (throttle::read(command, rates), Dialect::Throttle)
-    } else if let Some(act) = act_of(name) {
-        (tg::read(act, command, policies()), Dialect::Ours)
+    let name = command.arg(0).unwrap_or_default();
+    let (operation, format) = if name.eq_ignore_ascii_case(CL_THROTTLE.as_bytes()) {
+        (throttle::parse(command, limits), ReplyFormat::RedisCell)
+    } else if let Some(act) = tg_act(name) {
+        (tg::parse(act, command, policies()), ReplyFormat::Tollgate)
     } else {
-        return Parsed::Reply(session.answer(command));
+        return Parsed::Reply(session.execute(command));
     };
     match operation {
-        Ok(operation) => Parsed::Operation(operation, dialect),
-        Err(mistake) => Parsed::Reply(refusal(&mistake, session)),
+        Ok(operation) => Parsed::Operation(operation, format),
+        Err(message) => Parsed::Reply(error_reply(&message, session)),
     }
 }
 
 #[cold]
-fn refusal(mistake: &str, session: &Session) -> Vec<u8> {
+fn error_reply(message: &str, session: &Session) -> Vec<u8> {
     let mut out = Vec::new();
-    Reply::new(&mut out, session.version()).error(format!("ERR {mistake}").as_bytes());
+    Reply::new(&mut out, session.version()).error(format!("ERR {message}").as_bytes());
     out
 }
 
-/// The act of `TG.NAME`.
-fn act_of(name: &[u8]) -> Option<Act> {
+/// Returns the act of the command `TG.ACT`.
+fn tg_act(name: &[u8]) -> Option<Act> {
     let (prefix, act) = name.split_at_checked(3)?;
     if !prefix.eq_ignore_ascii_case(b"TG.") {
         return None;

@@ -1,13 +1,14 @@
-//! Spans, for those who follow a request through many servers.
+//! Tracing spans of HTTP requests.
 //!
-//! Only with the feature `otel` is there anything to be followed; without it a span costs nothing.
+//! Spans exist only with the feature `otel`; without it they cost nothing.
 
 #[cfg(feature = "otel")]
 use std::collections::HashMap;
 
 use tracing::Span;
 
-/// The span of one request over HTTP. It goes on from the trace of whoever asked, if they said so.
+/// Creates the span of one HTTP request. It continues the client's trace if the request has a
+/// `traceparent` header.
 #[cfg(feature = "otel")]
 pub(crate) fn request(path: &str, parent: Option<&str>) -> Span {
     use opentelemetry::propagation::TextMapPropagator as _;
@@ -22,8 +23,8 @@ pub(crate) fn request(path: &str, parent: Option<&str>) -> Span {
         http.response.status_code = Empty
     );
     if let Some(parent) = parent {
-        let carrier = HashMap::from([(PARENT.to_owned(), parent.to_owned())]);
-        // If nobody collects spans, none goes on from another.
+        let carrier = HashMap::from([(TRACEPARENT.to_owned(), parent.to_owned())]);
+        // This fails if no subscriber collects spans; then there is no trace to continue.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
     }
     span
@@ -34,10 +35,10 @@ pub(crate) fn request(_path: &str, _parent: Option<&str>) -> Span {
     Span::none()
 }
 
-/// How it was answered.
-pub(crate) fn answered(span: &Span, status: u16) {
+/// Records the status of the response.
+pub(crate) fn record_status(span: &Span, status: u16) {
     span.record("http.response.status_code", i64::from(status));
 }
 
-/// The header field that says which trace a request belongs to.
-pub(crate) const PARENT: &str = "traceparent";
+/// The header that carries the client's trace context.
+pub(crate) const TRACEPARENT: &str = "traceparent";

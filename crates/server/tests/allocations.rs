@@ -1,4 +1,4 @@
-//! Nothing large is allocated on the word of a stranger: only what has arrived is kept.
+//! The server allocates memory only for bytes that have arrived, never for lengths that a client announces.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -10,49 +10,52 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_server::Server;
 
-/// The most that is allocated at once before as much has come.
-const MOST: usize = 64 * 1024;
+/// Maximum size of an allocation before as many bytes have arrived.
+const MAX_ALLOCATION: usize = 64 * 1024;
 
-/// The largest piece of memory that anyone has asked for.
+/// The largest allocation so far.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
-/// How much memory is in use.
+/// Number of bytes in use.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Whoever watches does so alone.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Tests that measure memory run one at a time.
+static EXCLUSIVE: Mutex<()> = Mutex::new(());
 
-struct Watching;
+struct CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Watching = Watching;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-#[allow(unsafe_code, reason = "only so can allocations be seen; all of it is handed on as it is")]
+#[allow(
+    unsafe_code,
+    reason = "only an allocator sees allocations; every call is passed on unchanged"
+)]
 // SAFETY: every call is passed to the system's allocator.
-unsafe impl GlobalAlloc for Watching {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's.
-        unsafe { System.dealloc(place, layout) }
+        // SAFETY: the caller upholds the contract.
+        unsafe { System.dealloc(pointer, layout) }
     }
 
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         LARGEST.fetch_max(size, Ordering::Relaxed);
         LIVE.fetch_add(size, Ordering::Relaxed);
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's.
-        unsafe { System.realloc(place, layout, size) }
+        // SAFETY: the caller upholds the contract.
+        unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
-/// What announces more than it brings.
+/// Input that announces more bytes than it contains.
 const RESP: [&str; 6] = [
     "*64\r\n$4096\r\n",
     "*64\r\n",
@@ -71,22 +74,22 @@ const HTTP: [&str; 6] = [
 ];
 
 #[test]
-fn what_is_only_announced_takes_no_room() {
-    let _alone = ALONE.lock().unwrap();
-    let here = || "127.0.0.1:0".parse().unwrap();
-    let server = Server::builder().resp(here()).http(here()).threads(1).start().unwrap();
+fn announced_lengths_allocate_nothing() {
+    let _exclusive = EXCLUSIVE.lock().unwrap();
+    let localhost = || "127.0.0.1:0".parse().unwrap();
+    let server = Server::builder().resp(localhost()).http(localhost()).threads(1).start().unwrap();
     let [resp, http] = [server.resp(), server.http()].map(Option::unwrap);
     let connect = |address| TcpStream::connect(address).unwrap();
-    // What a server has anyway is there by now.
-    let mut bells =
+    // After these replies all that a server allocates anyway is there.
+    let mut probes =
         [(connect(resp), "PING\r\n"), (connect(http), "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")];
-    let ring = |bells: &mut [(TcpStream, &str)]| {
-        for (stream, bell) in bells {
-            stream.write_all(bell.as_bytes()).unwrap();
+    let probe_all = |probes: &mut [(TcpStream, &str)]| {
+        for (stream, probe) in probes {
+            stream.write_all(probe.as_bytes()).unwrap();
             assert!(stream.read(&mut [0; 512]).unwrap() > 0);
         }
     };
-    ring(&mut bells);
+    probe_all(&mut probes);
     LARGEST.store(0, Ordering::Relaxed);
     let mut held = Vec::new();
     let all = RESP.map(|text| (resp, text)).into_iter().chain(HTTP.map(|text| (http, text)));
@@ -94,38 +97,38 @@ fn what_is_only_announced_takes_no_room() {
         let mut stream = connect(address);
         stream.write_all(text.as_bytes()).unwrap();
         held.push(stream);
-        // There is one loop: whoever is answered after it knows that it was read.
-        ring(&mut bells);
+        // There is one worker: once it has replied to the probes, it has read the text.
+        probe_all(&mut probes);
         let largest = LARGEST.swap(0, Ordering::Relaxed);
-        assert!(largest <= MOST, "{text:?}: {largest} bytes at once");
+        assert!(largest <= MAX_ALLOCATION, "{text:?}: {largest} bytes at once");
     }
 }
 
-/// What a command needed is given back when it is answered, however long the connection stays.
+/// The memory for a command is freed once it is executed, however long the connection stays open.
 #[test]
-fn whoever_is_quiet_keeps_no_memory() {
+fn idle_connections_keep_no_memory() {
     const CLIENTS: usize = 50;
-    let _alone = ALONE.lock().unwrap();
-    let here = "127.0.0.1:0".parse().unwrap();
-    let server = Server::builder().resp(here).threads(1).start().unwrap();
+    let _exclusive = EXCLUSIVE.lock().unwrap();
+    let localhost = "127.0.0.1:0".parse().unwrap();
+    let server = Server::builder().resp(localhost).threads(1).start().unwrap();
     let mut clients: Vec<_> =
         (0..CLIENTS).map(|_| TcpStream::connect(server.resp().unwrap()).unwrap()).collect();
     let mut used = [0; 2];
     for (turn, used) in used.iter_mut().enumerate() {
-        // The second time they send a command of sixty thousand bytes, first half of it.
-        let word = format!("$4000\r\n{}\r\n", "x".repeat(4_000));
-        let command = ["PING\r\n".to_owned(), format!("*15\r\n{}", word.repeat(15))];
+        // In the second round they send a command of sixty thousand bytes, in two halves.
+        let arg = format!("$4000\r\n{}\r\n", "x".repeat(4_000));
+        let command = ["PING\r\n".to_owned(), format!("*15\r\n{}", arg.repeat(15))];
         let (half, rest) = command[turn].split_at(command[turn].len() / 2);
         for part in [half, rest] {
             clients.iter_mut().for_each(|client| client.write_all(part.as_bytes()).unwrap());
         }
         for client in &mut clients {
-            let mut answer = [0; 4_096];
-            assert!(client.read(&mut answer).unwrap() > 0);
+            let mut reply = [0; 4_096];
+            assert!(client.read(&mut reply).unwrap() > 0);
         }
         *used = LIVE.load(Ordering::Relaxed);
     }
     let [before, after] = used;
     let more = after.saturating_sub(before);
-    assert!(more < CLIENTS * 8 * 1024, "{more} bytes for {CLIENTS} quiet connections");
+    assert!(more < CLIENTS * 8 * 1024, "{more} bytes for {CLIENTS} idle connections");
 }

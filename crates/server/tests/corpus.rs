@@ -1,4 +1,4 @@
-//! What the fuzzer begins with, and what it has found.
+//! Runs the corpus of the config fuzz target.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -8,6 +8,6 @@ mod config;
 mod corpus;
 
 #[test]
-fn the_corpus_of_configs_is_read() {
+fn the_config_corpus_passes() {
     corpus::each("config", config::check);
 }

@@ -1,4 +1,4 @@
-//! schemathesis reads `/openapi.json`, asks whatever it allows and forbids, and finds nothing.
+//! schemathesis reads `/openapi.json`, sends valid and invalid requests, and finds no violation.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -6,7 +6,7 @@ use tollgate_core::{Name, Policy};
 use tollgate_fixtures::Client;
 use tollgate_server::Server;
 
-/// Its command line, for a Python that finds it by PYTHONPATH.
+/// Starts schemathesis in a Python that finds it by PYTHONPATH.
 const RUN: &str = "from schemathesis.cli import schemathesis; schemathesis()";
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/schemathesis.toml");
 
@@ -24,26 +24,26 @@ fn server() -> Server {
         .unwrap()
 }
 
-/// Asks whatever these flags leave.
+/// Runs schemathesis with these flags.
 #[track_caller]
-fn finds_nothing(flags: &[&str]) {
+fn assert_conforms(flags: &[&str]) {
     let Some(schemathesis) = Client::schemathesis() else { return };
     let server = server();
     let url = format!("http://{}/openapi.json", server.http().unwrap());
-    let how = ["--checks", "all", "--max-examples", "25", "--seed", "1", "--no-color"];
+    let options = ["--checks", "all", "--max-examples", "25", "--seed", "1", "--no-color"];
     let args = ["-c", RUN, "--config-file", CONFIG, "run", &url];
-    let ran = schemathesis.run(&[args.as_slice(), &how, flags].concat(), "");
-    let [said, complaint] = [&ran.stdout, &ran.stderr].map(|out| String::from_utf8_lossy(out));
-    assert!(ran.status.success(), "{said}{complaint}");
+    let output = schemathesis.run(&[args.as_slice(), &options, flags].concat(), "");
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|out| String::from_utf8_lossy(out));
+    assert!(output.status.success(), "{stdout}{stderr}");
 }
 
 #[test]
-fn nothing_is_found() {
-    finds_nothing(&["--exclude-path", "/check"]);
+fn the_api_conforms_to_its_schema() {
+    assert_conforms(&["--exclude-path", "/check"]);
 }
 
-/// Any method may be sent here, also those that OpenAPI 3.1 has no word for.
+/// This path accepts any method, also those that OpenAPI 3.1 cannot describe.
 #[test]
-fn nothing_is_found_by_proxies() {
-    finds_nothing(&["--include-path", "/check", "--exclude-checks", "unsupported_method"]);
+fn the_proxy_check_conforms_to_its_schema() {
+    assert_conforms(&["--include-path", "/check", "--exclude-checks", "unsupported_method"]);
 }

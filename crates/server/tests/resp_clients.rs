@@ -1,8 +1,8 @@
-//! Real clients with their defaults: each connects, asks, is refused, sends a hundred commands at
-//! once, and leaves.
+//! Real clients with their default settings: each connects, checks, gets an error, sends a pipeline of a
+//! hundred commands, and disconnects.
 //!
-//! The scripts in `resp_clients` are for clients in other languages. Each prints one line of JSON
-//! with what it got.
+//! The scripts in `resp_clients` are for clients in other languages. Each prints the replies as one line of
+//! JSON.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -14,18 +14,18 @@ use tollgate_core::{Name, Policy};
 use tollgate_fixtures::Client;
 use tollgate_server::Server;
 
-/// What is said of a policy that is not there.
-const REFUSAL: &str = "unknown policy 'nope': expected one of api, bench";
+/// The error for an unknown policy.
+const ERROR: &str = "unknown policy 'nope': expected one of api, bench";
 
-/// How many fit into the policy `bench`, which has none of them back before the tests are done.
-const BENCH: u32 = 10_000;
+/// The burst of the policy `bench`, which does not refill before the tests are done.
+const BENCH_BURST: u32 = 10_000;
 
 fn server() -> Server {
     let policy =
         |name: &str, limit: &str| Policy::parse(Name::new(name).unwrap(), [limit]).unwrap();
     Server::builder()
         .policy(policy("api", "gcra 1/min burst 5"))
-        .policy(policy("bench", &format!("gcra 1/day burst {BENCH}")))
+        .policy(policy("bench", &format!("gcra 1/day burst {BENCH_BURST}")))
         .resp("127.0.0.1:0".parse().unwrap())
         .threads(2)
         .start()
@@ -36,30 +36,29 @@ fn port(server: &Server) -> String {
     server.resp().unwrap().port().to_string()
 }
 
-/// Says with which version something was tested, past the test harness, as the fixtures do.
-fn say(version: &str) {
+/// Prints the version of a client. The test harness does not capture it, as with the fixtures.
+fn print_version(version: &str) {
     let _ = io::stderr().write_all(format!("{version}\n").as_bytes());
 }
 
-/// What a program printed that ended well and complained of nothing.
+/// Returns the output of a program that succeeded and printed no errors.
 #[track_caller]
-fn printed(output: &Output) -> String {
-    let [said, complaint] =
-        [&output.stdout, &output.stderr].map(|out| String::from_utf8_lossy(out));
-    assert!(output.status.success(), "{}: {said}{complaint}", output.status);
-    assert_eq!(complaint, "", "{said}");
-    said.into_owned()
+fn stdout(output: &Output) -> String {
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|out| String::from_utf8_lossy(out));
+    assert!(output.status.success(), "{}: {stdout}{stderr}", output.status);
+    assert_eq!(stderr, "", "{stdout}");
+    stdout.into_owned()
 }
 
-/// A client in another language, and what about it is its own.
+/// A client in another language, and its peculiarities.
 struct Script {
     name: &'static str,
     args: &'static [&'static str],
-    /// What it makes of `PONG`.
+    /// Its value for the reply `PONG`.
     ping: Value,
-    /// What it puts before the text of an error.
-    refusal: &'static str,
-    /// The version of the protocol it asks for.
+    /// Its prefix of error messages.
+    error_prefix: &'static str,
+    /// The protocol version it negotiates.
     protocol: u32,
 }
 
@@ -69,9 +68,9 @@ impl Script {
         let path = format!("{}/tests/resp_clients/{}", env!("CARGO_MANIFEST_DIR"), self.name);
         let port = port(&server);
         let args = [&[path.as_str(), &port], self.args].concat();
-        let mut got: Value = serde_json::from_str(&printed(&client.run(&args, ""))).unwrap();
+        let mut got: Value = serde_json::from_str(&stdout(&client.run(&args, ""))).unwrap();
         let (version, session) = (got["client"].take(), got["session"].take());
-        say(version.as_str().unwrap());
+        print_version(version.as_str().unwrap());
         let protocol = format!("resp={}", self.protocol);
         assert!(session.as_str().unwrap().contains(&protocol), "{session}: expected {protocol}");
         let expected = json!({
@@ -80,18 +79,18 @@ impl Script {
             "ping": self.ping,
             "throttle": [0, 16, 15, -1, 2],
             "check": [1, 5, 3, 0, 120_000],
-            "refusal": format!("{}{REFUSAL}", self.refusal),
+            "refusal": format!("{}{ERROR}", self.error_prefix),
             "pipeline": pipeline(&got["pipeline"]),
         });
         assert_eq!(got, expected);
     }
 }
 
-/// What fifty times `ECHO n` and `CL.THROTTLE pipeline 49 1 86400` are to get, in turn.
+/// The expected replies to `ECHO n` and `CL.THROTTLE pipeline 49 1 86400`, fifty times each in turn.
 fn pipeline(got: &Value) -> Value {
     (0..50)
         .flat_map(|number| {
-            // When all is back depends on how long this took.
+            // `reset_after` depends on how long the test took.
             let reset_after = &got[2 * number + 1][4];
             [json!(number.to_string()), json!([0, 50, 49 - number, -1, reset_after])]
         })
@@ -105,7 +104,7 @@ fn redis_py() {
         name: "redis_py.py",
         args: kind,
         ping: json!(true),
-        refusal: "",
+        error_prefix: "",
         protocol,
     };
     script(&["defaults"], 3).run(&client);
@@ -117,41 +116,42 @@ fn redis_py() {
 fn node_redis() {
     let Some(client) = Client::node() else { return };
     let ping = json!("PONG");
-    Script { name: "node_redis.mjs", args: &[], ping, refusal: "ERR ", protocol: 3 }.run(&client);
+    Script { name: "node_redis.mjs", args: &[], ping, error_prefix: "ERR ", protocol: 3 }
+        .run(&client);
 }
 
 #[test]
 fn ioredis() {
     let Some(client) = Client::node() else { return };
     let ping = json!("PONG");
-    Script { name: "ioredis.mjs", args: &[], ping, refusal: "ERR ", protocol: 3 }.run(&client);
+    Script { name: "ioredis.mjs", args: &[], ping, error_prefix: "ERR ", protocol: 3 }.run(&client);
 }
 
-/// Commands, and what `redis-cli` prints for them.
-fn conversation() -> [(&'static [&'static str], String); 4] {
+/// Commands and the output of `redis-cli` for them.
+fn commands() -> [(&'static [&'static str], String); 4] {
     [
         (&["PING"], "PONG".to_owned()),
         (&["CL.THROTTLE", "key", "15", "30", "60"], "0\n16\n15\n-1\n2".to_owned()),
         (&["TG.CHECK", "api", "alice", "COST", "2"], "1\n5\n3\n0\n120000".to_owned()),
-        (&["TG.CHECK", "nope", "alice"], format!("ERR {REFUSAL}\n")),
+        (&["TG.CHECK", "nope", "alice"], format!("ERR {ERROR}\n")),
     ]
 }
 
 fn redis_cli() -> Option<Client> {
     let client = Client::redis_cli()?;
-    say(printed(&client.run(&["--version"], "")).trim());
+    print_version(stdout(&client.run(&["--version"], "")).trim());
     Some(client)
 }
 
 #[test]
-fn redis_cli_for_one_command() {
+fn redis_cli_with_one_command() {
     let Some(client) = redis_cli() else { return };
     for (options, protocol) in [(&[][..], 2), (&["-3"], 3), (&["-n", "0"], 2)] {
         let server = server();
         let port = port(&server);
         let run =
-            |words: &[&str]| printed(&client.run(&[&["-p", &port], options, words].concat(), ""));
-        for (words, expected) in conversation() {
+            |words: &[&str]| stdout(&client.run(&[&["-p", &port], options, words].concat(), ""));
+        for (words, expected) in commands() {
             assert_eq!(run(words), format!("{expected}\n"), "{options:?} {words:?}");
         }
         let session = run(&["CLIENT", "INFO"]);
@@ -159,44 +159,43 @@ fn redis_cli_for_one_command() {
     }
 }
 
-/// It asks for `COMMAND DOCS` first, and has its help from there.
+/// It sends `COMMAND DOCS` first, and takes its help from there.
 #[test]
-fn redis_cli_for_many_commands() {
+fn redis_cli_with_many_commands() {
     let Some(client) = redis_cli() else { return };
     for options in [&[][..], &["-3"], &["-n", "0"]] {
         let server = server();
-        let conversation = conversation();
-        let mut input: String =
-            conversation.iter().map(|(words, _)| words.join(" ") + "\n").collect();
+        let commands = commands();
+        let mut input: String = commands.iter().map(|(words, _)| words.join(" ") + "\n").collect();
         input.push_str("HELP TG.CHECK\nQUIT\n");
         let port = port(&server);
         let args = [&["-p", &port], options].concat();
-        let said = printed(&client.run(&args, &input));
-        let expected: String =
-            conversation.into_iter().map(|(_, expected)| expected + "\n").collect();
-        let help = said.strip_prefix(&expected).unwrap_or_else(|| panic!("{options:?}: {said}"));
+        let output = stdout(&client.run(&args, &input));
+        let expected: String = commands.into_iter().map(|(_, expected)| expected + "\n").collect();
+        let help =
+            output.strip_prefix(&expected).unwrap_or_else(|| panic!("{options:?}: {output}"));
         assert!(help.contains("TG.CHECK") && help.contains("summary"), "{options:?}: {help}");
     }
 }
 
 #[test]
-fn redis_cli_for_a_pipeline() {
+fn redis_cli_with_a_pipeline() {
     let Some(client) = redis_cli() else { return };
     let server = server();
     let args = ["-p", &port(&server)];
     let command =
         "*5\r\n$11\r\nCL.THROTTLE\r\n$8\r\npipeline\r\n$3\r\n119\r\n$1\r\n1\r\n$5\r\n86400\r\n";
-    let said = printed(&client.run(&[&args[..], &["--pipe"]].concat(), &command.repeat(100)));
-    assert!(said.contains("errors: 0, replies: 100"), "{said}");
+    let output = stdout(&client.run(&[&args[..], &["--pipe"]].concat(), &command.repeat(100)));
+    assert!(output.contains("errors: 0, replies: 100"), "{output}");
     let peek = ["CL.THROTTLE", "pipeline", "119", "1", "86400", "0"];
-    let said = printed(&client.run(&[&args[..], &peek].concat(), ""));
-    assert!(said.starts_with("0\n120\n20\n-1\n"), "{said}");
+    let output = stdout(&client.run(&[&args[..], &peek].concat(), ""));
+    assert!(output.starts_with("0\n120\n20\n-1\n"), "{output}");
 }
 
 #[test]
 fn redis_benchmark() {
     let Some(client) = Client::redis_benchmark() else { return };
-    say(printed(&client.run(&["--version"], "")).trim());
+    print_version(stdout(&client.run(&["--version"], "")).trim());
     let server = server();
     let port = port(&server);
     let run = |words: &[&str]| {
@@ -211,16 +210,23 @@ fn redis_benchmark() {
         (&["-r", "100", "CL.THROTTLE", "key:__rand_int__", "15", "30", "60"], &["CL.THROTTLE"]),
         (&["TG.CHECK", "bench", "all"], &["TG.CHECK"]),
     ] {
-        let said = printed(&run(words));
-        assert!(tests.iter().all(|test| said.contains(test)), "{words:?}: {said}");
-        assert_eq!(said.matches("requests per second").count(), tests.len(), "{words:?}: {said}");
+        let output = stdout(&run(words));
+        assert!(tests.iter().all(|test| output.contains(test)), "{words:?}: {output}");
+        assert_eq!(
+            output.matches("requests per second").count(),
+            tests.len(),
+            "{words:?}: {output}"
+        );
     }
-    // It ends with the first error.
+    // It stops at the first error.
     let output = run(&["TG.CHECK", "nope", "all"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains(REFUSAL), "{said}");
-    // Each was counted, and counted once.
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains(ERROR), "{stderr}");
+    // Each check was counted exactly once.
     let Some(client) = Client::redis_cli() else { return };
-    let said = printed(&client.run(&["-p", &port, "TG.PEEK", "bench", "all"], ""));
-    assert!(said.starts_with(&format!("1\n{BENCH}\n{}\n", BENCH - 2_000)), "{said}");
+    let output = stdout(&client.run(&["-p", &port, "TG.PEEK", "bench", "all"], ""));
+    assert!(
+        output.starts_with(&format!("1\n{BENCH_BURST}\n{}\n", BENCH_BURST - 2_000)),
+        "{output}"
+    );
 }

@@ -1,4 +1,4 @@
-//! The conformance vectors of `CL.THROTTLE` over the wire, and `TG.*` beside the library.
+//! `CL.THROTTLE` replies as the conformance vectors require, and `TG.*` commands decide as the library does.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -13,23 +13,23 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 use serde_json::Value;
-use support::{Client, array, command, done, policy, server_on};
+use support::{Client, apply, array, command, policy, server_on};
 use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Span, Time};
 use tollgate_core::Act;
 
 const CL_THROTTLE: &str = include_str!("../../core/src/contract/vectors/cl_throttle.json");
 
-/// Five whole numbers as they are sent.
+/// Encodes a reply of five numbers.
 fn numbers(numbers: [i64; 5]) -> String {
     format!("*5\r\n{}", numbers.map(|number| format!(":{number}\r\n")).concat())
 }
 
 #[test]
-fn cl_throttle_answers_as_the_vectors_say() {
+fn cl_throttle_replies_match_the_vectors() {
     let vectors: Value = serde_json::from_str(CL_THROTTLE).unwrap();
     let clock = Clock::manual();
     let server = server_on(&clock).start().unwrap();
-    let mut client = Client::of(&server);
+    let mut client = Client::resp(&server);
     let number = |value: &Value| value.as_i64().unwrap();
     for call in vectors["calls"].as_array().unwrap() {
         let key = call["id"].as_str().unwrap();
@@ -39,42 +39,42 @@ fn cl_throttle_answers_as_the_vectors_say() {
             let line = format!("CL.THROTTLE {key} {} {}", limit.join(" "), step["quantity"]);
             let reply: Vec<_> = step["reply"].as_array().unwrap().iter().map(number).collect();
             let expected = numbers(reply.try_into().unwrap());
-            assert_eq!(client.ask(command(&line)), expected, "{line} at {}", step["t_ms"]);
+            assert_eq!(client.request(command(&line)), expected, "{line} at {}", step["t_ms"]);
         }
     }
 }
 
 #[test]
-fn cl_throttle_refuses_as_the_vectors_say() {
+fn cl_throttle_errors_match_the_vectors() {
     let vectors: Value = serde_json::from_str(CL_THROTTLE).unwrap();
     let server = support::server().start().unwrap();
-    let mut client = Client::of(&server);
+    let mut client = Client::resp(&server);
     let errors = vectors["errors"].as_array().unwrap();
     assert!(!errors.is_empty());
     for error in errors {
         let line = format!("CL.THROTTLE {}", error["args"].as_str().unwrap());
         let expected = format!("-ERR {}", error["error"].as_str().unwrap());
-        let reply = client.ask(command(&line));
+        let reply = client.request(command(&line));
         assert!(reply.starts_with(&expected), "{line}: {reply}");
     }
 }
 
 /// One operation on one of two policies.
 #[derive(Debug, Clone)]
-struct Asked {
+struct Operation {
     act: Act,
-    /// Whether the policy is the one with several subjects.
+    /// Whether the policy is `login`, which has several subjects.
     login: bool,
     keys: [u8; 2],
     cost: Option<u64>,
     factor: Option<&'static str>,
     id: Option<u8>,
-    /// How long after the one before it.
-    later: Duration,
+    /// Time since the previous operation.
+    delay: Duration,
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
-    let later = prop_oneof![
+fn operation() -> impl Strategy<Value = Operation> {
+    let delay = prop_oneof![
         4 => Just(0),
         4 => 0_u64..300_000,
         2 => 0_u64..3_000_000,
@@ -83,30 +83,30 @@ fn asked() -> impl Strategy<Value = Asked> {
     let cost = prop_oneof![20 => 0_u64..12, 2 => 0_u64..1_000, 1 => Just(u64::from(u32::MAX))];
     let factor = select(vec!["0", "0.5", "1", "1.25", "2", "1000000"]);
     let first = (select(Act::ALL.to_vec()), any::<bool>(), [0_u8..3, 0_u8..3]);
-    (first, of(cost), prop_oneof![5 => Just(None), 1 => factor.prop_map(Some)], of(0_u8..4), later)
-        .prop_map(|((act, login, keys), cost, factor, id, later)| {
-            let later = Duration::from_micros(later);
-            Asked { act, login, keys, cost, factor, id, later }
+    (first, of(cost), prop_oneof![5 => Just(None), 1 => factor.prop_map(Some)], of(0_u8..4), delay)
+        .prop_map(|((act, login, keys), cost, factor, id, delay)| {
+            let delay = Duration::from_micros(delay);
+            Operation { act, login, keys, cost, factor, id, delay }
         })
 }
 
-impl Asked {
-    fn key(&self, place: usize) -> String {
-        format!("{}\0 \r\n{}", ["a", "b"][place], self.keys[place])
+impl Operation {
+    fn key(&self, index: usize) -> String {
+        format!("{}\0 \r\n{}", ["a", "b"][index], self.keys[index])
     }
 
     fn id(&self) -> Option<String> {
         self.id.map(|id| format!("id {id}"))
     }
 
-    /// As it is sent.
-    fn words(&self) -> Vec<String> {
-        let mut words = vec![format!("TG.{}", self.act.name().to_uppercase())];
+    /// Returns the arguments of the command.
+    fn args(&self) -> Vec<String> {
+        let mut args = vec![format!("TG.{}", self.act.name().to_uppercase())];
         if self.login {
-            words.push("login".into());
-            words.extend([format!("ip={}", self.key(0)), format!("user={}", self.key(1))]);
+            args.push("login".into());
+            args.extend([format!("ip={}", self.key(0)), format!("user={}", self.key(1))]);
         } else {
-            words.extend(["api".into(), self.key(0)]);
+            args.extend(["api".into(), self.key(0)]);
         }
         let options = [
             ("COST", self.cost.map(|cost| cost.to_string())),
@@ -114,13 +114,13 @@ impl Asked {
             ("ID", self.id()),
         ];
         for (name, value) in options {
-            words.extend(value.into_iter().flat_map(|value| [name.into(), value]));
+            args.extend(value.into_iter().flat_map(|value| [name.into(), value]));
         }
-        words
+        args
     }
 
-    /// What the library says.
-    fn answer(&self, limiters: &[Limiter; 2]) -> Result<Decision, Error> {
+    /// Returns the decision of the library.
+    fn apply(&self, limiters: &[Limiter; 2]) -> Result<Decision, Error> {
         let (ip, user, id) = (self.key(0), self.key(1), self.id());
         let keys = [("ip", &ip), ("user", &user)];
         let [api, login] = limiters;
@@ -132,12 +132,12 @@ impl Asked {
         if let Some(id) = &id {
             request = request.id(id);
         }
-        done(&request, self.act)
+        apply(&request, self.act)
     }
 }
 
-/// The five numbers of a decision: -1 is never, or no bound, and a wait is long enough.
-fn told(decision: &Decision) -> String {
+/// Encodes a decision: -1 means never or unlimited, and waits are rounded up.
+fn encode(decision: &Decision) -> String {
     let number = |value: u64| i64::try_from(value).unwrap();
     let millis = |span: Span| number(span.as_micros().div_ceil(1_000));
     numbers([
@@ -164,20 +164,20 @@ proptest! {
     })]
 
     #[test]
-    fn all_acts_answer_as_the_library_does(sequence in vec(asked(), 300..400)) {
+    fn all_operations_decide_as_the_library_does(sequence in vec(operation(), 300..400)) {
         let clock = Clock::manual();
         clock.set(Time::from_micros(1_700_000_000_000_000).unwrap());
         let [api, login] = policies();
         let server = server_on(&clock).policy(api).policy(login).start().unwrap();
         let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
         let limiters = policies().map(|policy| Limiter::new(policy).with_store(store.clone()));
-        let mut client = Client::of(&server);
-        for asked in &sequence {
-            clock.advance(asked.later);
-            let reply = client.ask(array(&asked.words()));
-            match asked.answer(&limiters) {
-                Ok(decision) => prop_assert_eq!(reply, told(&decision), "{:?}", asked),
-                Err(error) => prop_assert!(reply.starts_with("-ERR "), "{reply} {error} {asked:?}"),
+        let mut client = Client::resp(&server);
+        for operation in &sequence {
+            clock.advance(operation.delay);
+            let reply = client.request(array(&operation.args()));
+            match operation.apply(&limiters) {
+                Ok(decision) => prop_assert_eq!(reply, encode(&decision), "{:?}", operation),
+                Err(error) => prop_assert!(reply.starts_with("-ERR "), "{reply} {error} {operation:?}"),
             }
         }
     }

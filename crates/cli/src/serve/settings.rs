@@ -28,9 +28,9 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
 /// Parses the text of a config file and applies the command-line flags.
 pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     let mut config = match Config::parse(text) {
-        Ok(config) if config.not_yet.is_empty() => config,
+        Ok(config) if config.unsupported.is_empty() => config,
         Ok(config) => {
-            bail!("{}", list(args, "uses keys that are not implemented yet", &config.not_yet))
+            bail!("{}", list(args, "uses keys that are not implemented yet", &config.unsupported))
         }
         Err(errors) => bail!("{}", list(args, "has errors", &errors)),
     };

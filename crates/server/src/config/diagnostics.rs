@@ -1,174 +1,172 @@
-//! What is wrong in a file, all of it, each with its place.
+//! Collects the errors of a config file, each with its position.
 
 use std::fmt;
 use std::ops::Range;
 
 use toml::de::Error;
 
-/// How many mistakes are told at most: whoever has more begins with these.
-const MAX_TOLD: usize = 100;
-/// How many are worded at most, of which those that come first in the file are told. Each may have
-/// to be compared with many words, and a file can have half a million.
-const MAX_WORDED: usize = 10 * MAX_TOLD;
-/// The longest text of a mistake, in characters. A file can have names and words of any length.
-const MAX_CHARACTERS: usize = 2_000;
-/// How many characters of a word or a value are repeated.
-const MAX_REPEATED: usize = 60;
+/// Maximum number of diagnostics reported. If there are more, the user starts with these.
+const MAX_REPORTED: usize = 100;
+/// Maximum number of diagnostics kept, of which the first in the file are reported. Each message may
+/// take a comparison with many names, and a file can have half a million errors.
+const MAX_KEPT: usize = 10 * MAX_REPORTED;
+/// Maximum length of a message, in characters. A file can have names and strings of any length.
+const MAX_MESSAGE_CHARS: usize = 2_000;
+/// Maximum number of characters of a name or a value that a message quotes.
+const MAX_QUOTED_CHARS: usize = 60;
 
-/// Something about one place of a file.
+/// A message about one position of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// Which line, counted from 1.
+    /// The line, starting from 1.
     pub line: usize,
-    /// Which character of the line, counted from 1.
+    /// The character within the line, starting from 1.
     pub column: usize,
-    /// What it is, and what is expected instead.
-    pub what: String,
+    /// What is wrong, and what is expected instead.
+    pub message: String,
 }
 
 impl Diagnostic {
-    /// Something about a place of a file that is not a config.
+    /// Creates a diagnostic for a file that is not a config file, such as a list of limits.
     #[must_use]
-    pub fn new(line: usize, column: usize, what: impl Into<String>) -> Diagnostic {
-        Diagnostic { line, column, what: what.into() }
+    pub fn new(line: usize, column: usize, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { line, column, message: message.into() }
     }
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.what)
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
     }
 }
 
 impl std::error::Error for Diagnostic {}
 
-/// All that was found.
+/// The diagnostics of one file.
 pub(super) struct Diagnostics<'t> {
     text: &'t str,
-    mistakes: Notes,
-    not_yet: Notes,
-    /// The lines that are no TOML. What else seems wrong with them follows from that.
-    broken: Vec<Range<usize>>,
+    errors: Messages,
+    unsupported: Messages,
+    /// The lines with a syntax error. Any other error there is a consequence of it.
+    broken_lines: Vec<Range<usize>>,
 }
 
 impl<'t> Diagnostics<'t> {
     pub(super) fn new(text: &'t str) -> Diagnostics<'t> {
-        let (mistakes, not_yet) = (Notes::default(), Notes::default());
-        Diagnostics { text, mistakes, not_yet, broken: Vec::new() }
+        let (errors, unsupported) = (Messages::default(), Messages::default());
+        Diagnostics { text, errors, unsupported, broken_lines: Vec::new() }
     }
 
-    /// Some text of the file.
-    pub(super) fn written(&self, span: Range<usize>) -> &'t str {
+    /// Returns the text of a span of the file.
+    pub(super) fn source(&self, span: Range<usize>) -> &'t str {
         self.text.get(span).unwrap_or_default()
     }
 
-    /// What is no TOML. Whether there is any use in looking further.
+    /// Adds the syntax errors. Returns whether it is worth reading the values that were parsed.
     pub(super) fn syntax(&mut self, errors: &[Error]) -> bool {
         for error in errors {
             let at = error.span().map(|span| span.start);
-            self.mistakes.add(at.unwrap_or(0), || {
+            self.errors.add(at.unwrap_or(0), || {
                 let message = error.message();
-                // There it means that the rest should not be.
-                format!(
-                    "no TOML: {}",
-                    message.strip_suffix(", expected nothing").unwrap_or(message)
-                )
+                // The parser means that nothing may follow here.
+                let message = message.strip_suffix(", expected nothing").unwrap_or(message);
+                format!("invalid TOML: {message}")
             });
-            if self.broken.len() < MAX_TOLD {
-                self.broken.push(at.map_or(0..0, |at| self.line_of(at)));
+            if self.broken_lines.len() < MAX_REPORTED {
+                self.broken_lines.push(at.map_or(0..0, |at| self.line_of(at)));
             }
         }
-        errors.len() < MAX_TOLD
+        errors.len() < MAX_REPORTED
     }
 
     fn line_of(&self, at: usize) -> Range<usize> {
         let (before, after) = self.text.split_at_checked(at).unwrap_or((self.text, ""));
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let end = after.find('\n').map_or(self.text.len(), |newline| at + newline);
-        // A place at the very end belongs to its line too.
+        // A position at the very end of the file belongs to its last line.
         start..end + 1
     }
 
-    /// Notes a mistake at a byte of the file.
-    pub(super) fn mistake(&mut self, at: usize, what: impl Into<String>) {
-        self.mistake_if(at, || what.into());
+    /// Adds an error at a byte of the file.
+    pub(super) fn error(&mut self, at: usize, message: impl Into<String>) {
+        self.error_with(at, || message.into());
     }
 
-    /// The same, for what takes long to say.
-    pub(super) fn mistake_if(&mut self, at: usize, what: impl FnOnce() -> String) {
-        if !self.broken.iter().any(|line| line.contains(&at)) {
-            self.mistakes.add(at, what);
+    /// Adds an error whose message is expensive to build.
+    pub(super) fn error_with(&mut self, at: usize, message: impl FnOnce() -> String) {
+        if !self.broken_lines.iter().any(|line| line.contains(&at)) {
+            self.errors.add(at, message);
         }
     }
 
-    /// Notes that something is not there, unless it may stand where the file is no TOML.
-    pub(super) fn missing(&mut self, at: usize, what: impl Into<String>) {
-        if self.broken.is_empty() {
-            self.mistake(at, what);
+    /// Adds an error about a missing value, unless it may be in a line with a syntax error.
+    pub(super) fn missing(&mut self, at: usize, message: impl Into<String>) {
+        if self.broken_lines.is_empty() {
+            self.error(at, message);
         }
     }
 
-    /// Notes that something is understood, and does not happen yet.
-    pub(super) fn not_yet(&mut self, at: usize, path: &str) {
-        self.not_yet.add(at, || format!("{path} is not acted on yet"));
+    /// Adds a note that a valid setting has no effect yet.
+    pub(super) fn unsupported(&mut self, at: usize, path: &str) {
+        self.unsupported.add(at, || format!("{path} is not supported yet"));
     }
 
-    /// The mistakes, and what does not happen yet.
-    pub(super) fn told(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
-        (self.mistakes.told(self.text), self.not_yet.told(self.text))
+    /// Returns the errors and the notes about unsupported settings.
+    pub(super) fn into_parts(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        (self.errors.into_diagnostics(self.text), self.unsupported.into_diagnostics(self.text))
     }
 }
 
-/// Texts about places of the file.
+/// Messages with the byte positions they are about.
 #[derive(Default)]
-struct Notes {
-    worded: Vec<(usize, String)>,
-    /// How many there are besides.
-    more: usize,
+struct Messages {
+    kept: Vec<(usize, String)>,
+    /// Number of messages that were not kept.
+    dropped: usize,
 }
 
-impl Notes {
-    fn add(&mut self, at: usize, what: impl FnOnce() -> String) {
-        if self.worded.len() < MAX_WORDED {
-            self.worded.push((at, cut(&what(), MAX_CHARACTERS)));
+impl Messages {
+    fn add(&mut self, at: usize, message: impl FnOnce() -> String) {
+        if self.kept.len() < MAX_KEPT {
+            self.kept.push((at, truncated(&message(), MAX_MESSAGE_CHARS)));
         } else {
-            self.more += 1;
+            self.dropped += 1;
         }
     }
 
-    fn told(mut self, text: &str) -> Vec<Diagnostic> {
-        self.worded.sort_by_key(|(at, _)| *at);
-        // Whatever is open at the end of the file is told once for each time it was opened.
-        self.worded.dedup();
-        let more = self.more + self.worded.len().saturating_sub(MAX_TOLD);
-        self.worded.truncate(MAX_TOLD);
-        let mut place = Place { text, at: 0, line: 1, column: 1 };
-        let mut told: Vec<Diagnostic> = Vec::with_capacity(self.worded.len());
-        for (at, what) in self.worded {
-            place.go_to(at);
-            told.push(Diagnostic { line: place.line, column: place.column, what });
+    fn into_diagnostics(mut self, text: &str) -> Vec<Diagnostic> {
+        self.kept.sort_by_key(|(at, _)| *at);
+        // The parser repeats an error at the end of the file for every bracket that is still open.
+        self.kept.dedup();
+        let more = self.dropped + self.kept.len().saturating_sub(MAX_REPORTED);
+        self.kept.truncate(MAX_REPORTED);
+        let mut cursor = Cursor { text, at: 0, line: 1, column: 1 };
+        let mut diagnostics: Vec<Diagnostic> = Vec::with_capacity(self.kept.len());
+        for (at, message) in self.kept {
+            cursor.advance_to(at);
+            diagnostics.push(Diagnostic { line: cursor.line, column: cursor.column, message });
         }
-        if let Some(last) = told.last_mut().filter(|_| more > 0) {
-            last.what.push_str(&format!(" (and {more} more)"));
+        if let Some(last) = diagnostics.last_mut().filter(|_| more > 0) {
+            last.message.push_str(&format!(" (and {more} more)"));
         }
-        told
+        diagnostics
     }
 }
 
-/// A place that walks through the file, so that all places take one reading.
-struct Place<'t> {
+/// A position that moves forward through the file, so that all lines and columns are found in one pass.
+struct Cursor<'t> {
     text: &'t str,
     at: usize,
     line: usize,
     column: usize,
 }
 
-impl Place<'_> {
-    /// Goes on to the character of a byte that is not before this one.
-    fn go_to(&mut self, at: usize) {
-        let begins = |at: &usize| self.text.is_char_boundary(*at);
-        let at = (self.at..=at.min(self.text.len())).rev().find(begins).unwrap_or(self.at);
+impl Cursor<'_> {
+    /// Moves forward to the character that contains the byte `at`.
+    fn advance_to(&mut self, at: usize) {
+        let is_boundary = |at: &usize| self.text.is_char_boundary(*at);
+        let at = (self.at..=at.min(self.text.len())).rev().find(is_boundary).unwrap_or(self.at);
         let passed = self.text.get(self.at..at).unwrap_or_default();
         let lines = passed.matches('\n').count();
         let rest = passed.rsplit('\n').next().unwrap_or_default().chars().count();
@@ -178,19 +176,19 @@ impl Place<'_> {
     }
 }
 
-/// Some text of the file, as a mistake repeats it.
-pub(super) fn repeated(text: &str) -> String {
-    format!("{:?}", cut(text, MAX_REPEATED))
+/// Returns text of the file in quotes, truncated, for use in a message.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", truncated(text, MAX_QUOTED_CHARS))
 }
 
-/// The same for what needs no quotes. It may still hold anything: the parser takes what begins like
-/// a number for one.
-pub(super) fn repeated_bare(text: &str) -> String {
-    cut(text, MAX_REPEATED).escape_debug().to_string()
+/// Returns text of the file without quotes. It is escaped nevertheless, as it may contain anything: the
+/// parser takes whatever starts like a number for a number.
+pub(super) fn unquoted(text: &str) -> String {
+    truncated(text, MAX_QUOTED_CHARS).escape_debug().to_string()
 }
 
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+fn truncated(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

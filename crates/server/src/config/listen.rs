@@ -1,10 +1,10 @@
-//! Where to listen, if at all.
+//! Listen addresses.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// Where a protocol is spoken.
+/// The address where a protocol is served, or `off`.
 ///
 /// ```
 /// use tollgate_server::Listen;
@@ -16,14 +16,14 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listen {
-    /// At this address.
+    /// Listen at this address.
     At(SocketAddr),
-    /// Nowhere.
+    /// Do not serve the protocol.
     Off,
 }
 
 impl Listen {
-    /// The address, if there is one.
+    /// Returns the address, or `None` if the protocol is off.
     #[must_use]
     pub fn address(self) -> Option<SocketAddr> {
         match self {
@@ -53,11 +53,11 @@ impl fmt::Display for Listen {
     }
 }
 
-/// Some text says neither where to listen nor that it is off.
+/// The error of parsing text that is neither an address with a port nor `off` as a [`Listen`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseListenError(());
 
-/// What can be said.
+/// What error messages say is expected.
 pub(super) const EXPECTED: &str = "an address with a port, such as 127.0.0.1:8080, or off";
 
 impl fmt::Display for ParseListenError {

@@ -1,45 +1,45 @@
-//! `[policy.NAME]`: limits that are checked together, and how.
+//! `[policy.NAME]`: the limits of a policy and how they are applied.
 
 use tollgate::Enforce;
 use tollgate_core::{Limit, MAX_NAME_BYTES, Name, Policy};
 use tollgate_http::Dialect;
 
-use super::diagnostics::{Diagnostics, repeated};
-use super::lines;
+use super::diagnostics::{Diagnostics, quoted};
+use super::limit_list;
 use super::overrides::{self, Override};
-use super::read::{Table, Value};
-use crate::policy::CANDIDATE_SUFFIX;
-use crate::policy::INLINE_POLICY;
+use super::value::{Table, Value};
 use crate::policy::required_keys::RequiredKeys;
+use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY};
 
-/// The most policies of a file.
+/// Maximum number of policies in a file.
 const MAX_POLICIES: usize = 10_000;
 
-/// Where counts are shared, and whether that is acted on.
+/// How nodes share their counts, and whether that is supported yet.
 const DISTRIBUTION: [(&str, bool); 3] =
     [("strict", true), ("write-behind", false), ("lease", false)];
-/// What is answered when the store is not, and whether that is acted on: it is an error, and so a denial.
+/// What a check returns when the store is unavailable, and whether that is supported yet. Today it is an
+/// error, which denies the request.
 const ON_FAILURE: [(&str, bool); 3] = [("allow", false), ("deny", true), ("local", false)];
 
-/// A policy, and how it is applied.
+/// A policy and how the server applies it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PolicyConfig {
-    /// Its name and its limits.
+    /// The name and the limits of the policy.
     pub policy: Policy,
-    /// What becomes of those whom it would turn away.
+    /// Whether requests that the limits deny are rejected.
     pub enforce: Enforce,
-    /// Limits that run beside it, of which only the differences are told. They need no keys that
-    /// the policy does not.
+    /// Limits that are evaluated alongside the policy. Only the differences are reported. They may not
+    /// need keys that the limits of the policy do not need.
     pub candidate: Vec<Limit>,
-    /// Who is held to more or less than others, each once.
+    /// Keys with scaled limits, at most one override for each key.
     pub overrides: Vec<Override>,
-    /// How its limits are told over HTTP.
+    /// The rate limit headers of HTTP responses.
     pub headers: Dialect,
 }
 
 impl PolicyConfig {
-    /// A policy that is applied as if nothing were said of it.
+    /// Creates the config of a policy that has only limits; all else has its default.
     #[must_use]
     pub fn new(policy: Policy) -> PolicyConfig {
         PolicyConfig {
@@ -51,143 +51,148 @@ impl PolicyConfig {
         }
     }
 
-    /// Reads one of them; `None` if it is no policy at all.
+    /// Reads one policy. Returns `None` if its name or its limits are invalid.
     pub(super) fn read(
-        found: &mut Diagnostics<'_>,
+        diagnostics: &mut Diagnostics<'_>,
         name: &str,
         value: &Value<'_>,
         is_remote: bool,
     ) -> Option<PolicyConfig> {
-        let name = named_well(found, name, value);
-        let mut table = value.table(found)?;
-        let limits = limits(found, &mut table, is_remote);
+        let name = valid_name(diagnostics, name, value);
+        let mut table = value.table(diagnostics)?;
+        let limits = limits(diagnostics, &mut table, is_remote);
         let known = limits.clone().unwrap_or_default();
         let mut config = PolicyConfig::new(Policy::new(name.clone().unwrap_or_default(), known));
         let required = limits.as_deref().map(RequiredKeys::of);
         if let Some(value) = table.take("candidate") {
-            config.candidate = lines::read(found, &value, is_remote).unwrap_or_default();
-            config.check_candidate(found, &value, required.as_ref());
+            config.candidate = limit_list::read(diagnostics, &value, is_remote).unwrap_or_default();
+            config.check_candidate(diagnostics, &value, required.as_ref());
         }
         if let Some(value) = table.take("overrides") {
             let limits = config.policy.limits();
-            config.overrides = overrides::read(found, &value, limits, required.as_ref());
+            config.overrides = overrides::read(diagnostics, &value, limits, required.as_ref());
         }
-        config.how(found, &mut table);
-        table.finish(found);
+        config.read_options(diagnostics, &mut table);
+        table.finish(diagnostics);
         name.and(limits).map(|_| config)
     }
 
-    /// Whoever operations sends what the policy counts, and that must be enough for both.
+    /// Checks that the keys a client sends for the policy are enough for the candidate.
     fn check_candidate(
         &self,
-        found: &mut Diagnostics<'_>,
+        diagnostics: &mut Diagnostics<'_>,
         value: &Value<'_>,
         required: Option<&RequiredKeys>,
     ) {
         let uncounted = |required: &RequiredKeys| {
             self.candidate.iter().find_map(|limit| required.missing_for(limit))
         };
-        if let Some(who) = required.and_then(uncounted) {
-            let path = value.path();
-            let what = format!("{path} counts {who}; expected only whom the limits count as well");
-            found.mistake(value.at(), what);
+        if let Some(subject) = required.and_then(uncounted) {
+            value.error(diagnostics, || {
+                format!("counts {subject}; expected only subjects that the limits also count")
+            });
         }
-        let most = MAX_NAME_BYTES - CANDIDATE_SUFFIX.len();
-        if !self.candidate.is_empty() && self.policy.name().as_str().len() > most {
-            let what = format!(
-                "a policy with a candidate has a name of at most {most} bytes, since the candidate \
-                 counts under it with {CANDIDATE_SUFFIX} at its end"
+        let max = MAX_NAME_BYTES - CANDIDATE_SUFFIX.len();
+        if !self.candidate.is_empty() && self.policy.name().as_str().len() > max {
+            let message = format!(
+                "the name of a policy with a candidate has at most {max} bytes, since the candidate \
+                 is stored under the name with {CANDIDATE_SUFFIX} appended"
             );
-            found.mistake(value.at(), what);
+            diagnostics.error(value.at(), message);
         }
     }
 
-    /// How it is enforced, told and shared.
-    fn how(&mut self, found: &mut Diagnostics<'_>, table: &mut Table<'_>) {
+    /// Reads how the policy is enforced, reported and distributed.
+    fn read_options(&mut self, diagnostics: &mut Diagnostics<'_>, table: &mut Table<'_>) {
         if let Some(value) = table.take("enforce") {
-            self.enforce = enforce(found, &value).unwrap_or_default();
+            self.enforce = enforce(diagnostics, &value).unwrap_or_default();
         }
         if let Some(value) = table.take("headers") {
-            let words = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
-            self.headers = value.word(found, &words).unwrap_or_default();
+            let choices = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
+            self.headers = value.choice(diagnostics, &choices).unwrap_or_default();
         }
-        for (word, known) in [("distribution", &DISTRIBUTION), ("on_failure", &ON_FAILURE)] {
-            let later = |value: &Value<'_>| value.word(found, known) == Some(false);
-            if let Some(value) = table.take(word).filter(later) {
-                found.not_yet(value.at(), value.path());
+        for (key, choices) in [("distribution", &DISTRIBUTION), ("on_failure", &ON_FAILURE)] {
+            let is_unsupported =
+                |value: &Value<'_>| value.choice(diagnostics, choices) == Some(false);
+            if let Some(value) = table.take(key).filter(is_unsupported) {
+                diagnostics.unsupported(value.at(), value.path());
             }
         }
     }
 }
 
 impl From<Policy> for PolicyConfig {
-    /// Applied as if nothing were said of it.
+    /// Applies the policy with the default options.
     fn from(policy: Policy) -> PolicyConfig {
         PolicyConfig::new(policy)
     }
 }
 
-/// The policies of a file, by their names. `None` if there are too many.
+/// Returns the policies of a file with their names, or `None` if there are too many.
 pub(super) fn named<'a>(
-    found: &mut Diagnostics<'_>,
+    diagnostics: &mut Diagnostics<'_>,
     value: &Value<'a>,
 ) -> Option<Vec<(&'a str, Value<'a>)>> {
-    let policies = value.table(found)?.all();
+    let policies = value.table(diagnostics)?.all();
     if policies.len() > MAX_POLICIES {
-        let is = format!("a table of {} policies", policies.len());
-        value.wrong(found, &is, &format!("at most {MAX_POLICIES}"));
+        let count = policies.len();
+        value.error(diagnostics, || format!("has {count} tables; expected at most {MAX_POLICIES}"));
         return None;
     }
     Some(policies)
 }
 
-/// A name that a policy may have.
-fn named_well(found: &mut Diagnostics<'_>, text: &str, value: &Value<'_>) -> Option<Name> {
+/// Checks the name of a policy.
+fn valid_name(diagnostics: &mut Diagnostics<'_>, text: &str, value: &Value<'_>) -> Option<Name> {
     let at = value.at();
-    let taken_by = if text == INLINE_POLICY {
-        Some("the limits of the command CL.THROTTLE count under that name")
+    let reserved_for = if text == INLINE_POLICY {
+        Some("the command CL.THROTTLE")
     } else if text.ends_with(CANDIDATE_SUFFIX) {
-        Some("the candidate of another policy may count under that name")
+        Some("the candidate of another policy")
     } else {
         None
     };
-    if let Some(why) = taken_by {
-        found.mistake(at, format!("a policy cannot be called {}: {why}", repeated(text)));
+    if let Some(user) = reserved_for {
+        diagnostics.error(at, format!("policy name {} is reserved for {user}", quoted(text)));
         return None;
     }
-    Name::new(text).map_err(|unfit| found.mistake(at, format!("policy: {unfit}"))).ok()
+    Name::new(text).map_err(|error| diagnostics.error(at, format!("policy: {error}"))).ok()
 }
 
-/// The limits, if there is no mistake in them.
+/// Reads the limits. Returns `None` if there is an error in them.
 fn limits(
-    found: &mut Diagnostics<'_>,
+    diagnostics: &mut Diagnostics<'_>,
     table: &mut Table<'_>,
     is_remote: bool,
 ) -> Option<Vec<Limit>> {
     let value = table.take("limits");
     let Some(value) = value else {
-        let what = format!("{} has no limits; expected limits = [\"…\"]", table.path());
-        found.missing(table.at(), what);
+        let path = table.path();
+        let message = format!("missing key {path}.limits; expected limits = [\"…\"]");
+        diagnostics.missing(table.at(), message);
         return None;
     };
-    let limits = lines::read(found, &value, is_remote)?;
+    let limits = limit_list::read(diagnostics, &value, is_remote)?;
     if limits.is_empty() {
-        found.mistake(value.at(), format!("{} is empty, so that all would pass", value.path()));
+        // A policy without limits would allow every request.
+        value.unexpected(diagnostics, "empty", "at least one limit");
         return None;
     }
     Some(limits)
 }
 
-fn enforce(found: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<Enforce> {
-    /// What is longer than any of it.
+fn enforce(diagnostics: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<Enforce> {
+    /// Longer than any valid value.
     const MAX_BYTES: usize = 64;
-    let expected = "on, shadow, silent, off or a share such as \"25%\"";
-    let text = value.text(found, expected)?;
+    let expected = "on, shadow, silent, off or a percentage such as \"25%\"";
+    let text = value.text(diagnostics, expected)?;
     if text.len() > MAX_BYTES {
-        value.wrong(found, &repeated(text), expected);
+        value.unexpected(diagnostics, &quoted(text), expected);
         return None;
     }
     text.parse()
-        .map_err(|error: tollgate::ParseEnforceError| found.mistake(value.at(), error.to_string()))
+        .map_err(|error: tollgate::ParseEnforceError| {
+            diagnostics.error(value.at(), error.to_string());
+        })
         .ok()
 }

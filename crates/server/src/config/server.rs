@@ -1,46 +1,47 @@
-//! `[server]`: where it listens, and how much a stranger may send.
+//! `[server]`: listen addresses, threads and connection limits.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
 use super::diagnostics::Diagnostics;
 use super::listen::{self, Listen};
-use super::read::{Table, Value};
-use super::{bounds, network};
+use super::value::{Table, Value};
+use super::{limits, network};
 use crate::limits::{HttpLimits, RespLimits};
 
-/// Where HTTP is spoken, if not said.
+/// Default port for HTTP.
 const HTTP_PORT: u16 = 8080;
-/// Where the Redis protocol is spoken, if not said: not where Redis itself is.
+/// Default port for the Redis protocol. It differs from the port of Redis itself.
 const RESP_PORT: u16 = 6380;
-/// More threads than any machine has processors.
+/// Maximum number of threads. No machine has more processors.
 const MAX_THREADS: u64 = 1_024;
-/// Wider than this, strangers are one; 32 bits are what a registry gives to a whole provider.
+/// Shortest IPv6 prefix. Shorter ones would count unrelated clients as one: registries assign 32 bits to
+/// a whole provider.
 const MIN_IPV6_PREFIX: u64 = 32;
 
-/// Where and how the server listens.
+/// The `[server]` table: listen addresses, threads and connection limits.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// Where HTTP is spoken: 127.0.0.1:8080, if not said.
+    /// Listen address for HTTP. Default: 127.0.0.1:8080.
     pub http: Listen,
-    /// Where the Redis protocol is spoken: 127.0.0.1:6380, if not said.
+    /// Listen address for the Redis protocol. Default: 127.0.0.1:6380.
     pub resp: Listen,
-    /// Where gRPC is to be spoken: nowhere, if not said. It is not acted on yet.
+    /// Listen address for gRPC. Default: off. It is not supported yet.
     pub grpc: Listen,
-    /// How many threads share the connections: one for each processor, if not said.
+    /// Number of worker threads that share the connections. Default: one for each processor.
     pub threads: Option<NonZeroUsize>,
-    /// What clients of HTTP may send.
+    /// Limits on HTTP connections.
     pub http_limits: HttpLimits,
-    /// What clients of the Redis protocol may send.
+    /// Limits on connections of the Redis protocol.
     pub resp_limits: RespLimits,
 }
 
 impl Default for ServerConfig {
     fn default() -> ServerConfig {
         ServerConfig {
-            http: here(HTTP_PORT),
-            resp: here(RESP_PORT),
+            http: localhost(HTTP_PORT),
+            resp: localhost(RESP_PORT),
             grpc: Listen::Off,
             threads: None,
             http_limits: HttpLimits::default(),
@@ -49,117 +50,123 @@ impl Default for ServerConfig {
     }
 }
 
-/// Where only this machine reaches it.
-fn here(port: u16) -> Listen {
+/// Returns an address that only this machine can reach.
+fn localhost(port: u16) -> Listen {
     Listen::At(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
 impl ServerConfig {
-    pub(super) fn read(found: &mut Diagnostics<'_>, mut table: Table<'_>) -> ServerConfig {
+    pub(super) fn read(diagnostics: &mut Diagnostics<'_>, mut table: Table<'_>) -> ServerConfig {
         let mut server = ServerConfig::default();
-        server.addresses(found, &mut table);
+        server.addresses(diagnostics, &mut table);
         if let Some(threads) = table.take("threads") {
-            let threads = threads.whole(found, 1..=MAX_THREADS);
+            let threads = threads.whole(diagnostics, 1..=MAX_THREADS);
             server.threads =
                 threads.and_then(|threads| NonZeroUsize::new(usize::try_from(threads).ok()?));
         }
-        if let Some(table) = table.take("http_limits").and_then(|value| value.table(found)) {
-            bounds::http(found, table, &mut server.http_limits);
+        if let Some(table) = table.take("http_limits").and_then(|value| value.table(diagnostics)) {
+            limits::http(diagnostics, table, &mut server.http_limits);
         }
-        if let Some(table) = table.take("resp_limits").and_then(|value| value.table(found)) {
-            bounds::resp(found, table, &mut server.resp_limits);
+        if let Some(table) = table.take("resp_limits").and_then(|value| value.table(diagnostics)) {
+            limits::resp(diagnostics, table, &mut server.resp_limits);
         }
-        proxies(found, &mut table);
-        for (word, names, needed) in [
+        proxies(diagnostics, &mut table);
+        for (key, files, required) in [
             ("tls", ["cert", "key", "client_ca"].as_slice(), ["cert", "key"].as_slice()),
             ("auth", &["token_file", "admin_token_file"], &[]),
         ] {
-            if let Some(table) = table.take(word).and_then(|value| value.table(found)) {
-                files(found, table, names, needed);
+            if let Some(table) = table.take(key).and_then(|value| value.table(diagnostics)) {
+                read_files(diagnostics, table, files, required);
             }
         }
-        table.finish(found);
+        table.finish(diagnostics);
         server
     }
 
-    fn addresses(&mut self, found: &mut Diagnostics<'_>, table: &mut Table<'_>) {
-        let http = Said::read(found, table, "http", &mut self.http);
-        let resp = Said::read(found, table, "resp", &mut self.resp);
-        let grpc = Said::read(found, table, "grpc", &mut self.grpc);
+    fn addresses(&mut self, diagnostics: &mut Diagnostics<'_>, table: &mut Table<'_>) {
+        let http = Address::read(diagnostics, table, "http", &mut self.http);
+        let resp = Address::read(diagnostics, table, "resp", &mut self.resp);
+        let grpc = Address::read(diagnostics, table, "grpc", &mut self.grpc);
         for (one, other) in [(&http, &resp), (&http, &grpc), (&resp, &grpc)] {
-            one.keep_apart(found, other);
+            one.check_distinct(diagnostics, other);
         }
         if let (Listen::At(_), Some(value)) = (grpc.listen, &grpc.value) {
-            found.not_yet(value.at(), value.path());
+            diagnostics.unsupported(value.at(), value.path());
         }
     }
 }
 
-/// Where a protocol is spoken, and where that is said, if it is.
-struct Said<'a> {
-    word: &'static str,
+/// The listen address of a protocol, and its value in the file, if it is there.
+struct Address<'a> {
+    key: &'static str,
     listen: Listen,
     value: Option<Value<'a>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> Address<'a> {
     fn read(
-        found: &mut Diagnostics<'_>,
+        diagnostics: &mut Diagnostics<'_>,
         table: &mut Table<'a>,
-        word: &'static str,
+        key: &'static str,
         field: &mut Listen,
-    ) -> Said<'a> {
-        let value = table.take(word);
+    ) -> Address<'a> {
+        let value = table.take(key);
         let parse = |text: &str| text.parse().ok();
-        let said = value.as_ref().and_then(|value| value.parsed(found, listen::EXPECTED, parse));
-        *field = said.unwrap_or(*field);
-        Said { word, listen: *field, value }
+        let listen =
+            value.as_ref().and_then(|value| value.parsed(diagnostics, listen::EXPECTED, parse));
+        *field = listen.unwrap_or(*field);
+        Address { key, listen: *field, value }
     }
 
-    /// Two protocols cannot share an address, unless the system is to choose the port.
-    fn keep_apart(&self, found: &mut Diagnostics<'_>, other: &Said<'_>) {
-        let place = |said: &Said<'_>| said.value.as_ref().map(Value::at);
-        let (first, last) = if place(self) > place(other) { (other, self) } else { (self, other) };
+    /// Adds an error if two protocols share an address, unless the system chooses the port.
+    fn check_distinct(&self, diagnostics: &mut Diagnostics<'_>, other: &Address<'_>) {
+        let position = |address: &Address<'_>| address.value.as_ref().map(Value::at);
+        let (first, last) =
+            if position(self) > position(other) { (other, self) } else { (self, other) };
         let same = self.listen.address().filter(|address| other.listen == Listen::At(*address));
         let Some(address) = same.filter(|address| address.port() != 0) else { return };
         if let Some(value) = &last.value {
-            let expected = format!("an address other than that of server.{}", first.word);
-            value.wrong(found, &address.to_string(), &expected);
+            let expected = format!("an address other than that of server.{}", first.key);
+            value.unexpected(diagnostics, &address.to_string(), &expected);
         }
     }
 }
 
-/// Whose word on a client's address is believed, and how much of one tells clients apart.
-fn proxies(found: &mut Diagnostics<'_>, table: &mut Table<'_>) {
+/// Reads which proxies are trusted to report the client's address, and how many bits of an IPv6 address
+/// identify a client.
+fn proxies(diagnostics: &mut Diagnostics<'_>, table: &mut Table<'_>) {
     if let Some(value) = table.take("trusted_proxies") {
-        let networks = value.list(found, "a list of networks").unwrap_or_default();
+        let networks = value.list(diagnostics, "a list of networks").unwrap_or_default();
         for network in &networks {
-            network.parsed(found, network::EXPECTED, network::parse);
+            network.parsed(diagnostics, network::EXPECTED, network::parse);
         }
         if !networks.is_empty() {
-            found.not_yet(value.at(), value.path());
+            diagnostics.unsupported(value.at(), value.path());
         }
     }
     if let Some(value) = table.take("ipv6_prefix") {
-        value.whole(found, MIN_IPV6_PREFIX..=128);
-        found.not_yet(value.at(), value.path());
+        value.whole(diagnostics, MIN_IPV6_PREFIX..=128);
+        diagnostics.unsupported(value.at(), value.path());
     }
 }
 
-/// A table that names files.
-fn files(
-    found: &mut Diagnostics<'_>,
+/// Reads a table of file names.
+fn read_files(
+    diagnostics: &mut Diagnostics<'_>,
     mut table: Table<'_>,
-    words: &[&'static str],
-    needed: &[&'static str],
+    files: &[&'static str],
+    required: &[&'static str],
 ) {
     if !table.is_empty() {
-        found.not_yet(table.at(), table.path());
-        for word in words {
-            let value =
-                if needed.contains(word) { table.need(found, word) } else { table.take(word) };
-            value.and_then(|value| value.some_text(found, "the name of a file"));
+        diagnostics.unsupported(table.at(), table.path());
+        for key in files {
+            let value = if required.contains(key) {
+                table.take_required(diagnostics, key)
+            } else {
+                table.take(key)
+            };
+            value.and_then(|value| value.non_empty_text(diagnostics, "a file name"));
         }
     }
-    table.finish(found);
+    table.finish(diagnostics);
 }

@@ -1,4 +1,4 @@
-//! `[store]`: where what is counted is kept.
+//! `[store]`: the store that keeps the state.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -8,33 +8,34 @@ use tollgate::WhenFull;
 use tollgate_redis::RedisStore;
 
 use super::diagnostics::Diagnostics;
-use super::length;
-use super::read::{Table, Value};
+use super::duration;
+use super::value::{Table, Value};
 
-/// The store of this process.
+/// The URL of the store in the memory of this process.
 const MEMORY: &str = "memory:";
-/// The most keys of a store in memory: they take 80 GB at least.
+/// Maximum number of keys of a store in memory. So many take at least 80 GB.
 const MAX_KEYS: u64 = 4_000_000_000;
-/// The longest prefix. It stands in every key of a far store.
+/// Maximum length of the prefix, which is part of every key in a remote store.
 const MAX_PREFIX_BYTES: usize = 64;
-/// Whoever waits for an answer longer than this has given up.
+/// Longest timeout. A client that has waited longer has given up.
 const MAX_TIMEOUT: &str = "1min";
-/// What can be said of a store that is full.
+/// The values of `when_full`.
 const WHEN_FULL: [(&str, WhenFull); 2] = [("deny", WhenFull::Deny), ("allow", WhenFull::Allow)];
 
-/// Where what is counted is kept.
+/// The `[store]` table: the store that keeps the state.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// `memory:`, if not said, or what [`RedisStore::builder`] takes.
+    /// URL of the store: `memory:` or a URL that [`RedisStore::builder`] accepts. Default: `memory:`.
     pub url: String,
-    /// What keys of a far store begin with, if not what they do by themselves.
+    /// Prefix of all keys in a remote store. Default: the default of [`RedisStore`].
     pub prefix: Option<String>,
-    /// How long a far store may take to answer, if not as long as it may by itself.
+    /// How long to wait for a response of a remote store. Default: the default of [`RedisStore`].
     pub timeout: Option<Duration>,
-    /// How many keys a store in memory holds, if not as many as it does by itself.
+    /// Maximum number of keys of a store in memory. Default: the default of
+    /// [`MemoryStore`](tollgate::MemoryStore).
     pub max_keys: Option<NonZeroUsize>,
-    /// What a store in memory answers to a new key when it is full.
+    /// Whether a store in memory that is full allows or denies new keys.
     pub when_full: WhenFull,
 }
 
@@ -51,7 +52,7 @@ impl Default for StoreConfig {
 }
 
 impl fmt::Debug for StoreConfig {
-    /// Without what the URL says before the host: it may be a password.
+    /// Hides the part of the URL before the host, as it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let StoreConfig { url, prefix, timeout, max_keys, when_full } = self;
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
@@ -67,55 +68,56 @@ impl fmt::Debug for StoreConfig {
 }
 
 impl StoreConfig {
-    /// Whether it is somewhere else.
+    /// Returns whether the store is outside of this process.
     #[must_use]
     pub fn is_remote(&self) -> bool {
         self.url != MEMORY
     }
 
-    pub(super) fn read(found: &mut Diagnostics<'_>, mut table: Table<'_>) -> StoreConfig {
+    pub(super) fn read(diagnostics: &mut Diagnostics<'_>, mut table: Table<'_>) -> StoreConfig {
         let mut store = StoreConfig::default();
-        if let Some(url) = table.take("url").and_then(|value| url(found, &value)) {
+        if let Some(url) = table.take("url").and_then(|value| url(diagnostics, &value)) {
             store.url = url;
         }
-        store.prefix = table.take("prefix").and_then(|value| prefix(found, &value));
+        store.prefix = table.take("prefix").and_then(|value| prefix(diagnostics, &value));
         if let Some(value) = table.take("max_keys") {
-            let most = value.whole(found, 1..=MAX_KEYS);
-            store.max_keys = most.and_then(|most| NonZeroUsize::new(usize::try_from(most).ok()?));
+            let max = value.whole(diagnostics, 1..=MAX_KEYS);
+            store.max_keys = max.and_then(|max| NonZeroUsize::new(usize::try_from(max).ok()?));
         }
         if let Some(value) = table.take("when_full") {
-            store.when_full = value.word(found, &WHEN_FULL).unwrap_or_default();
+            store.when_full = value.choice(diagnostics, &WHEN_FULL).unwrap_or_default();
         }
         if let Some(value) = table.take("timeout") {
-            store.timeout = length::read(found, &value, MAX_TIMEOUT);
+            store.timeout = duration::read(diagnostics, &value, MAX_TIMEOUT);
         }
-        table.finish(found);
+        table.finish(diagnostics);
         store
     }
 }
 
-/// The URL is not repeated in a mistake: it may have a password in it.
-fn url(found: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<String> {
-    let url = value.text(found, "the URL of a store, such as memory: or redis://host:port")?;
+/// Reads the URL. Errors do not quote it, as it may contain a password.
+fn url(diagnostics: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<String> {
+    let url =
+        value.text(diagnostics, "the URL of a store, such as memory: or redis://host:port")?;
     if matches!(url, "memory:" | "memory") {
         return Some(MEMORY.to_owned());
     }
     match RedisStore::builder(url).build() {
         Ok(_) => Some(url.to_owned()),
         Err(error) => {
-            found.mistake(value.at(), format!("{} is {error}, or memory:", value.path()));
+            diagnostics.error(value.at(), format!("{}: {error}, or memory:", value.path()));
             None
         }
     }
 }
 
-/// A prefix has no braces: they would tell Redis Cluster where its keys belong.
-fn prefix(found: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<String> {
+/// Reads the prefix. Braces are not accepted, as Redis Cluster takes them for a hash tag.
+fn prefix(diagnostics: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<String> {
     let expected = format!("1 to {MAX_PREFIX_BYTES} letters, digits, '-', '_', '.', ':' or '/'");
-    let fine =
+    let is_valid =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'/');
-    value.parsed(found, &expected, |text| {
-        let fits = (1..=MAX_PREFIX_BYTES).contains(&text.len()) && text.bytes().all(fine);
+    value.parsed(diagnostics, &expected, |text| {
+        let fits = (1..=MAX_PREFIX_BYTES).contains(&text.len()) && text.bytes().all(is_valid);
         fits.then(|| text.to_owned())
     })
 }

@@ -8,7 +8,7 @@ use tollgate_core::{Decimal, Limit, LimitError, Name, Policy};
 use tollgate_http::Dialect;
 
 use crate::config::{Override, PolicyConfig};
-use crate::engine::counts::Counts;
+use crate::engine::counts::OutcomeCounters;
 use crate::engine::keys::Keys;
 use crate::policy::CANDIDATE_SUFFIX;
 use crate::policy::required_keys::RequiredKeys;
@@ -25,11 +25,11 @@ pub(crate) struct ActivePolicy {
     required: RequiredKeys,
     /// Each limit as a JSON string.
     lines: Box<[Box<str>]>,
-    counts: Arc<Counts>,
+    counts: Arc<OutcomeCounters>,
 }
 
 impl ActivePolicy {
-    pub(crate) fn new(config: PolicyConfig, counts: Arc<Counts>) -> ActivePolicy {
+    pub(crate) fn new(config: PolicyConfig, counts: Arc<OutcomeCounters>) -> ActivePolicy {
         let PolicyConfig { policy, enforce, candidate, overrides, headers, .. } = config;
         let line = |limit: &Limit| serde_json::Value::from(limit.to_string()).to_string().into();
         ActivePolicy {
@@ -75,7 +75,7 @@ impl ActivePolicy {
         self.overrides.values().map(HashMap::len).sum()
     }
 
-    pub(crate) fn counts(&self) -> &Arc<Counts> {
+    pub(crate) fn counts(&self) -> &Arc<OutcomeCounters> {
         &self.counts
     }
 

@@ -1,68 +1,67 @@
-//! What is counted for those who watch: each loop counts on its own, and they are added up when
-//! somebody looks.
+//! Counters. Each worker has its own, which are summed when the metrics are read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of config reloads.
+/// The number of config reloads.
 #[derive(Debug, Default)]
 pub(crate) struct Reloads {
     pub(crate) success: AtomicU64,
     pub(crate) failure: AtomicU64,
 }
 
-/// What became of one operation.
+/// The outcome of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It may pass.
+    /// The request was allowed.
     Allowed,
-    /// It may not.
+    /// The request was denied.
     Denied,
-    /// It may, only because the policy is not enforced.
+    /// The limits denied the request, but it was allowed since the policy is not enforced for it.
     ShadowDenied,
-    /// The store gave no decision.
+    /// The store returned an error.
     Failed,
-    /// The candidate would turn away what the policy lets pass.
+    /// The candidate would deny what the policy allows.
     Stricter,
-    /// The candidate would let pass what the policy turns away.
+    /// The candidate would allow what the policy denies.
     Looser,
 }
 
 const OUTCOMES: usize = 6;
 
-/// What became of the operations of one policy, for each loop.
+/// The number of operations of one policy by outcome, counted per worker.
 #[derive(Debug)]
-pub(crate) struct Counts(Box<[Count]>);
+pub(crate) struct OutcomeCounters(Box<[WorkerCounters]>);
 
-/// Those of one loop. They have a line of memory to themselves: no other loop writes there.
+/// The counters of one worker. They have a cache line to themselves, as no other worker writes there.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Count([AtomicU64; OUTCOMES]);
+struct WorkerCounters([AtomicU64; OUTCOMES]);
 
-impl Counts {
-    pub(crate) fn new(threads: usize) -> Counts {
-        Counts((0..threads).map(|_| Count::default()).collect())
+impl OutcomeCounters {
+    pub(crate) fn new(threads: usize) -> OutcomeCounters {
+        OutcomeCounters((0..threads).map(|_| WorkerCounters::default()).collect())
     }
 
-    /// One more, seen by this loop. Answers how many it has seen.
+    /// Counts an outcome for this worker. Returns the worker's new count.
     #[inline]
     pub(crate) fn add(&self, worker_id: usize, outcome: Outcome) -> u64 {
-        let count = self.0.get(worker_id).and_then(|count| count.0.get(outcome as usize));
-        count.map_or(0, |count| raise(count, 1))
+        let worker = self.0.get(worker_id);
+        let counter = worker.and_then(|worker| worker.0.get(outcome as usize));
+        counter.map_or(0, |counter| add_unshared(counter, 1))
     }
 
-    /// How many all threads have seen.
-    pub(crate) fn sum(&self, outcome: Outcome) -> u64 {
-        let each = self.0.iter().filter_map(|count| count.0.get(outcome as usize));
-        each.map(|count| count.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    /// Returns the sum of all workers.
+    pub(crate) fn total(&self, outcome: Outcome) -> u64 {
+        let counters = self.0.iter().filter_map(|worker| worker.0.get(outcome as usize));
+        counters.map(|counter| counter.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
 }
 
-/// Adds to a number that only this thread writes, so that nothing has to be locked. Answers what it is
-/// then.
+/// Adds to a counter that only this thread writes, which needs no locked instruction. Returns the sum.
 #[inline]
-pub(super) fn raise(number: &AtomicU64, by: u64) -> u64 {
-    let sum = number.load(Ordering::Relaxed).wrapping_add(by);
-    number.store(sum, Ordering::Relaxed);
+pub(super) fn add_unshared(counter: &AtomicU64, amount: u64) -> u64 {
+    let sum = counter.load(Ordering::Relaxed).wrapping_add(amount);
+    counter.store(sum, Ordering::Relaxed);
     sum
 }
 
@@ -71,12 +70,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_count_on_their_own_and_are_added_up() {
-        let counts = Counts::new(2);
-        counts.add(0, Outcome::Allowed);
-        counts.add(1, Outcome::Allowed);
-        counts.add(1, Outcome::Denied);
-        counts.add(2, Outcome::Denied);
-        assert_eq!((counts.sum(Outcome::Allowed), counts.sum(Outcome::Denied)), (2, 1));
+    fn counts_of_all_workers_are_summed() {
+        let counters = OutcomeCounters::new(2);
+        counters.add(0, Outcome::Allowed);
+        counters.add(1, Outcome::Allowed);
+        counters.add(1, Outcome::Denied);
+        counters.add(2, Outcome::Denied);
+        assert_eq!((counters.total(Outcome::Allowed), counters.total(Outcome::Denied)), (2, 1));
     }
 }

@@ -1,12 +1,13 @@
-//! How long the store takes to answer.
+//! The latency of the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::counts::raise;
+use super::counts::add_unshared;
 
-/// The upper ends of the buckets, in seconds: from what memory takes to what nobody waits for.
-pub(crate) const ENDS: [f64; 14] = [
+/// The upper bounds of the histogram buckets in seconds, from the time of a call in memory to a time that no
+/// client waits for.
+pub(crate) const BUCKET_BOUNDS: [f64; 14] = [
     0.000_000_5,
     0.000_001,
     0.000_005,
@@ -23,61 +24,65 @@ pub(crate) const ENDS: [f64; 14] = [
     1.0,
 ];
 
-/// How long calls of the store took, for each loop.
+/// The durations of calls of the store, counted per worker.
 #[derive(Debug)]
 pub(crate) struct Latency(Box<[Histogram]>);
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Histogram {
-    /// How many ended up to each end, and one for those beyond the last.
-    buckets: [AtomicU64; ENDS.len() + 1],
+    /// Number of calls in each bucket; the last one counts the calls beyond all bounds.
+    buckets: [AtomicU64; BUCKET_BOUNDS.len() + 1],
     nanos: AtomicU64,
-    /// How many calls there were, timed or not.
+    /// Number of calls, timed or not.
     calls: AtomicU64,
 }
 
-/// One in so many calls of a store in memory is timed: they take hardly longer than looking at a clock.
-const TIMED: u64 = 64;
+/// One of this many calls of a store in memory is timed: such a call takes hardly longer than reading the
+/// clock.
+const MEMORY_SAMPLE_INTERVAL: u64 = 64;
 
 impl Latency {
     pub(crate) fn new(threads: usize) -> Latency {
         Latency((0..threads).map(|_| Histogram::default()).collect())
     }
 
-    /// When a call begins, if it is to be timed.
+    /// Counts a call. Returns the time at which it starts if it is to be timed.
     #[inline]
     pub(crate) fn begin(&self, worker_id: usize, is_remote: bool) -> Option<Instant> {
-        let calls = raise(&self.0.get(worker_id)?.calls, 1);
-        let is_timed = is_remote || calls.is_multiple_of(TIMED);
+        let calls = add_unshared(&self.0.get(worker_id)?.calls, 1);
+        let is_timed = is_remote || calls.is_multiple_of(MEMORY_SAMPLE_INTERVAL);
         is_timed.then(Instant::now)
     }
 
-    /// A call that this loop has waited for.
-    pub(crate) fn add(&self, worker_id: usize, took: Duration) {
+    /// Records the duration of a call that this worker has timed.
+    pub(crate) fn add(&self, worker_id: usize, duration: Duration) {
         let Some(histogram) = self.0.get(worker_id) else { return };
-        let seconds = took.as_secs_f64();
-        let bucket = ENDS.iter().position(|end| seconds <= *end).unwrap_or(ENDS.len());
+        let seconds = duration.as_secs_f64();
+        let bucket =
+            BUCKET_BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKET_BOUNDS.len());
         if let Some(bucket) = histogram.buckets.get(bucket) {
-            raise(bucket, 1);
+            add_unshared(bucket, 1);
         }
-        raise(&histogram.nanos, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+        add_unshared(&histogram.nanos, u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// How many calls ended in each bucket.
+    /// Returns the upper bound and the number of calls of each bucket.
     pub(crate) fn buckets(&self) -> Vec<(f64, u64)> {
-        let ends = ENDS.into_iter().chain([f64::INFINITY]).enumerate();
-        ends.map(|(worker_id, end)| (end, self.sum(|one| one.buckets.get(worker_id)))).collect()
+        let bounds = BUCKET_BOUNDS.into_iter().chain([f64::INFINITY]).enumerate();
+        let count = |bucket| self.sum(move |histogram| histogram.buckets.get(bucket));
+        bounds.map(|(bucket, bound)| (bound, count(bucket))).collect()
     }
 
-    /// How many seconds all calls took.
+    /// Returns the total duration of all timed calls in seconds.
     pub(crate) fn seconds(&self) -> f64 {
-        Duration::from_nanos(self.sum(|one| Some(&one.nanos))).as_secs_f64()
+        Duration::from_nanos(self.sum(|histogram| Some(&histogram.nanos))).as_secs_f64()
     }
 
-    fn sum<'l>(&'l self, of: impl Fn(&'l Histogram) -> Option<&'l AtomicU64>) -> u64 {
-        let numbers = self.0.iter().filter_map(of).map(|number| number.load(Ordering::Relaxed));
-        numbers.fold(0, u64::wrapping_add)
+    /// Sums one counter over all workers.
+    fn sum<'l>(&'l self, counter: impl Fn(&'l Histogram) -> Option<&'l AtomicU64>) -> u64 {
+        let counters = self.0.iter().filter_map(counter);
+        counters.map(|counter| counter.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -86,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_counted_where_they_ended() {
+    fn calls_are_counted_in_their_bucket() {
         let latency = Latency::new(2);
         latency.add(0, Duration::from_micros(1));
         latency.add(1, Duration::from_secs(2));

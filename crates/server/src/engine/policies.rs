@@ -7,8 +7,8 @@ use tollgate_core::MAX_NAME_BYTES;
 
 use crate::config::PolicyConfig;
 use crate::engine::active_policy::ActivePolicy;
-use crate::engine::counts::Counts;
-use crate::error::told;
+use crate::engine::counts::OutcomeCounters;
+use crate::error::excerpt_lossy;
 use crate::policy::required_keys::RequiredKeys;
 use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY};
 
@@ -30,7 +30,7 @@ impl Policies {
         for config in configs {
             let name = config.policy.name().as_str();
             let known = before.0.get(name).map(|policy| Arc::clone(policy.counts()));
-            let counts = known.unwrap_or_else(|| Arc::new(Counts::new(threads)));
+            let counts = known.unwrap_or_else(|| Arc::new(OutcomeCounters::new(threads)));
             policies.insert(name.into(), Arc::new(ActivePolicy::new(config, counts)));
         }
         Policies(policies)
@@ -47,7 +47,7 @@ impl Policies {
 
     #[cold]
     fn unknown(&self, name: &[u8]) -> String {
-        let name = told(name);
+        let name = excerpt_lossy(name);
         let known = self.0.keys().take(MAX_LISTED).map(AsRef::as_ref).collect::<Vec<_>>();
         match known.as_slice() {
             [] => format!(

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tollgate::{Clock, MemoryStore, StoreStats};
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
-use crate::error::in_words;
+use crate::error::with_causes;
 use crate::log_throttle::LogThrottle;
 
 /// Where states are kept.
@@ -86,7 +86,7 @@ impl StoreHandle {
         let errors = out.iter().filter_map(|answer| answer.as_ref().err());
         match errors.filter_map(Error::source).next() {
             _ if is_up => tracing::info!("store available again"),
-            Some(cause) => tracing::error!("store unavailable: {}", in_words(cause)),
+            Some(cause) => tracing::error!("store unavailable: {}", with_causes(cause)),
             None => tracing::error!("store unavailable"),
         }
     }

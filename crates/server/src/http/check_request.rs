@@ -8,7 +8,7 @@ use super::rejection::Rejection;
 use crate::engine::keys::Keys;
 use crate::engine::operation::{Operation, Options};
 use crate::engine::policies::Policies;
-use crate::error::told;
+use crate::error::excerpt_lossy;
 
 /// Bytes of the request, or what they were unescaped to.
 pub(super) type Bytes<'b> = Cow<'b, [u8]>;
@@ -85,9 +85,13 @@ type NamedKeys<'a> = Vec<(&'a str, Key<'a>)>;
 fn add_key<'a>(all: &mut NamedKeys<'a>, name: &'a [u8], key: &'a [u8]) -> Result<(), String> {
     let name =
         std::str::from_utf8(name).map_err(|_| "the name of a key is not UTF-8".to_owned())?;
-    let key = Key::new(key).map_err(|error| format!("{}: {error}", told(name.as_bytes())))?;
+    let key =
+        Key::new(key).map_err(|error| format!("{}: {error}", excerpt_lossy(name.as_bytes())))?;
     if name.is_empty() || all.iter().any(|(known, _)| *known == name) {
-        return Err(format!("key '{}' is given twice, or has no name", told(name.as_bytes())));
+        return Err(format!(
+            "key '{}' is given twice, or has no name",
+            excerpt_lossy(name.as_bytes())
+        ));
     }
     all.push((name, key));
     Ok(())

@@ -39,7 +39,7 @@ pub(super) async fn handle(
             (Err(rejection), _) | (_, Err(rejection)) => rejection.write_to(&mut response),
         }
         if let Some(span) = spans.get(index) {
-            trace::answered(span, response.status);
+            trace::record_status(span, response.status);
         }
         each(index, &response);
     }

@@ -135,7 +135,7 @@ async fn answer(
         is_json: head.headers.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())),
         has_origin: head.headers.contains_key(ORIGIN),
         body: &body,
-        trace: head.headers.get(trace::PARENT).and_then(|value| value.to_str().ok()),
+        trace: head.headers.get(trace::TRACEPARENT).and_then(|value| value.to_str().ok()),
     };
     let mut written = Http2Response::new(unsent.body(String::new()));
     handle(&service, &[request], |_, response| written = to_http2(response, &unsent)).await;

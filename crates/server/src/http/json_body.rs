@@ -13,7 +13,7 @@ use tollgate_http::json::parse_whole;
 
 use super::check_request::{Bytes, CheckRequest};
 use super::rejection::Rejection;
-use crate::error::told;
+use crate::error::excerpt_lossy;
 
 /// One check as it is written in JSON.
 #[derive(Deserialize)]
@@ -171,7 +171,7 @@ fn decimal(raw: &RawValue) -> Result<Decimal, Rejection> {
 
 /// A number out of bounds is a valid body with an invalid value; anything else is an invalid body.
 fn wrong(name: &str, raw: &RawValue, expected: &str) -> Rejection {
-    let text = format!("{name} {}: {expected}", told(raw.get().as_bytes()));
+    let text = format!("{name} {}: {expected}", excerpt_lossy(raw.get().as_bytes()));
     match raw.get().parse::<f64>() {
         Ok(_) => Rejection::invalid(text),
         Err(_) => Rejection::bad_request(text),

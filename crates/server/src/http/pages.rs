@@ -52,7 +52,7 @@ pub(super) fn write(
         Page::Metrics => {
             response.begin(200, metrics::CONTENT_TYPE);
             let (engine, connections) = (Arc::clone(&service.engine), service.connections.clone());
-            metrics::Page { engine, connections }.write_to(&mut response.body);
+            metrics::Exposition { engine, connections }.write_to(&mut response.body);
         }
         Page::Policies => {
             response.begin(200, JSON);

@@ -5,7 +5,7 @@ use tollgate_core::{Act, MAX_COST};
 
 use super::check_request::{Bytes, CheckRequest};
 use super::rejection::Rejection;
-use crate::error::told;
+use crate::error::excerpt_lossy;
 
 /// The statuses that a proxy can ask for in a denial: some proxies pass on only these.
 const DENY_STATUSES: [u16; 3] = [401, 403, 429];
@@ -55,7 +55,7 @@ fn set<'b>(check: &mut CheckRequest<'b>, name: &[u8], value: Bytes<'b>) -> Resul
         }
         b"factor" => {
             let text = String::from_utf8_lossy(&value);
-            let invalid = |error| format!("factor '{}': {error}", told(&value));
+            let invalid = |error| format!("factor '{}': {error}", excerpt_lossy(&value));
             check.factor = Some(text.parse().map_err(invalid)?);
         }
         b"peek" => {
@@ -82,7 +82,8 @@ fn status(value: &[u8]) -> Result<u16, String> {
 
 fn number(name: &[u8], value: &[u8]) -> Result<u64, String> {
     let text = std::str::from_utf8(value).ok().filter(|text| !text.starts_with('+'));
-    let invalid = || format!("{} '{}': expected a whole number", told(name), told(value));
+    let invalid =
+        || format!("{} '{}': expected a whole number", excerpt_lossy(name), excerpt_lossy(value));
     text.and_then(|text| text.parse().ok()).ok_or_else(invalid)
 }
 

@@ -5,7 +5,7 @@ use tollgate_http::Problem;
 
 use super::response::Response;
 use super::routes::NoRoute;
-use crate::error::in_words;
+use crate::error::with_causes;
 
 /// Why a request got no decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl From<NoRoute> for Rejection {
 impl From<&StoreError> for Rejection {
     fn from(error: &StoreError) -> Rejection {
         let status = if error.is_malformed() || error.is_overdrawn() { 422 } else { 503 };
-        Rejection::new(status, in_words(error))
+        Rejection::new(status, with_causes(error))
     }
 }
 

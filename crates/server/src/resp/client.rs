@@ -1,11 +1,11 @@
-//! `CLIENT`: what a connection is called, and what it wants.
+//! `CLIENT`: the name and the options of a connection.
 
 use super::errors::wrong_subcommand;
 use super::parse::Command;
 use super::reply::Reply;
-use super::session::{Replies, Session, valid_name};
+use super::session::{ReplyMode, Session, valid_name};
 
-const KNOWN: [&str; 11] = [
+const SUBCOMMANDS: [&str; 11] = [
     "GETNAME", "HELP", "ID", "INFO", "LIST", "NO-EVICT", "NO-TOUCH", "REPLY", "SETINFO", "SETNAME",
     "TRACKING",
 ];
@@ -13,10 +13,10 @@ const KNOWN: [&str; 11] = [
 impl Session {
     pub(super) fn client(&mut self, command: &Command<'_>, out: &mut Vec<u8>) {
         let mut reply = Reply::new(out, self.version);
-        let what = command.word(1).unwrap_or_default().to_ascii_uppercase();
-        let word = |place| command.word(place).unwrap_or_default();
-        match (what.as_slice(), command.len()) {
-            (b"SETNAME", 3) => match valid_name(word(2)) {
+        let subcommand = command.arg(1).unwrap_or_default().to_ascii_uppercase();
+        let arg = |index| command.arg(index).unwrap_or_default();
+        match (subcommand.as_slice(), command.len()) {
+            (b"SETNAME", 3) => match valid_name(arg(2)) {
                 Ok(name) => {
                     self.name = name;
                     reply.simple("OK");
@@ -27,12 +27,12 @@ impl Session {
             (b"GETNAME", 2) => reply.bulk(&self.name),
             (b"ID", 2) => reply.number(self.id),
             (b"SETINFO", 4) => reply.simple("OK"),
-            (b"NO-EVICT" | b"NO-TOUCH", 3) => on_or_off(word(2), true, &mut reply),
-            (b"TRACKING", 3..) => on_or_off(word(2), false, &mut reply),
+            (b"NO-EVICT" | b"NO-TOUCH", 3) => on_or_off(arg(2), true, &mut reply),
+            (b"TRACKING", 3..) => on_or_off(arg(2), false, &mut reply),
             (b"INFO", 2) | (b"LIST", 2..) => reply.text(&self.describe()),
-            (b"REPLY", 3) => self.reply(word(2), &mut reply),
-            (b"HELP", 2) => reply.words(&KNOWN),
-            _ => reply.error(&wrong_subcommand(command, &KNOWN)),
+            (b"REPLY", 3) => self.set_reply_mode(arg(2), &mut reply),
+            (b"HELP", 2) => reply.simple_strings(&SUBCOMMANDS),
+            _ => reply.error(&wrong_subcommand(command, &SUBCOMMANDS)),
         }
     }
 
@@ -41,23 +41,23 @@ impl Session {
         format!("id={} name={name} db=0 resp={version}\n", self.id)
     }
 
-    /// Only `ON` is answered itself.
-    fn reply(&mut self, mode: &[u8], reply: &mut Reply<'_>) {
+    /// Handles `CLIENT REPLY`. Only `ON` gets a reply itself.
+    fn set_reply_mode(&mut self, mode: &[u8], reply: &mut Reply<'_>) {
         match mode.to_ascii_uppercase().as_slice() {
             b"ON" => {
-                self.replies = Replies::On;
+                self.reply_mode = ReplyMode::On;
                 reply.simple("OK");
             }
-            b"OFF" => self.replies = Replies::Off,
-            b"SKIP" if self.replies == Replies::Off => {}
-            b"SKIP" => self.replies = Replies::SkipNext,
+            b"OFF" => self.reply_mode = ReplyMode::Off,
+            b"SKIP" if self.reply_mode == ReplyMode::Off => {}
+            b"SKIP" => self.reply_mode = ReplyMode::SkipNext,
             _ => reply.error(b"ERR syntax error"),
         }
     }
 }
 
-/// What some clients switch on for all servers. Nothing is ever evicted or touched; keys that change
-/// are not told.
+/// Handles options that some clients set on every server. No key is ever evicted or touched, so those
+/// options have no effect; clients are not notified of changed keys, so tracking cannot be switched on.
 fn on_or_off(mode: &[u8], can_be_on: bool, reply: &mut Reply<'_>) {
     match mode.to_ascii_uppercase().as_slice() {
         b"OFF" => reply.simple("OK"),

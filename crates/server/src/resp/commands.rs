@@ -1,4 +1,4 @@
-//! `COMMAND`: which commands there are, for clients that operation before they send.
+//! `COMMAND`: the list of commands, for clients that read it before they send anything.
 
 use std::sync::LazyLock;
 
@@ -8,129 +8,129 @@ use super::errors::wrong_subcommand;
 use super::parse::Command;
 use super::reply::Reply;
 
-/// One command, as Redis describes its own.
-struct Known {
+/// The description of one command, as Redis has it.
+struct CommandSpec {
     name: String,
-    /// How many words, the name among them; if negative, at least so many.
+    /// Number of arguments including the name; if negative, the minimum number.
     arity: i64,
-    /// Where its key stands; 0 if it has none.
+    /// Index of the key argument; 0 if there is none.
     key: i64,
     summary: &'static str,
 }
 
-/// All commands but ours for policies: name, arity, key, what it is for.
-const PLAIN: [(&str, i64, i64, &str); 16] = [
+/// All commands except `TG.…`: name, arity, index of the key, summary.
+const REDIS_COMMANDS: [(&str, i64, i64, &str); 16] = [
     ("auth", -2, 0, "Authenticates the connection."),
-    ("cl.throttle", -5, 1, "Checks a limit that comes with the command, as redis-cell does."),
-    ("client", -2, 0, "What the connection is called, and what it wants."),
-    ("cluster", -2, 0, "Says that this is no cluster."),
-    ("command", -1, 0, "Which commands there are."),
-    ("config", -2, 0, "A few settings that tools operation for."),
-    ("discard", 1, 0, "Forgets what was sent since MULTI."),
-    ("echo", 2, 0, "Answers with what was sent."),
-    ("exec", 1, 0, "Does what was sent since MULTI."),
-    ("hello", -1, 0, "Agrees on the version of the protocol."),
-    ("info", -1, 0, "What this server is."),
-    ("multi", 1, 0, "Has what follows wait for EXEC."),
-    ("ping", -1, 0, "Answers PONG."),
+    ("cl.throttle", -5, 1, "Checks a limit given in the command, as redis-cell does."),
+    ("client", -2, 0, "Manages the name and the options of the connection."),
+    ("cluster", -2, 0, "Returns an error, as cluster mode is not supported."),
+    ("command", -1, 0, "Returns the list of commands."),
+    ("config", -2, 0, "Returns a few settings that tools read."),
+    ("discard", 1, 0, "Discards the commands queued since MULTI."),
+    ("echo", 2, 0, "Returns the given string."),
+    ("exec", 1, 0, "Executes the commands queued since MULTI."),
+    ("hello", -1, 0, "Negotiates the protocol version."),
+    ("info", -1, 0, "Returns information about the server."),
+    ("multi", 1, 0, "Queues the following commands until EXEC."),
+    ("ping", -1, 0, "Returns PONG."),
     ("quit", -1, 0, "Closes the connection."),
-    ("reset", 1, 0, "Makes the connection as new."),
-    ("select", 2, 0, "Chooses database 0, which is the only one."),
+    ("reset", 1, 0, "Resets the connection."),
+    ("select", 2, 0, "Selects database 0, which is the only one."),
 ];
 
-static ALL: LazyLock<Vec<Known>> = LazyLock::new(|| {
-    let plain = PLAIN.into_iter().map(|(name, arity, key, summary)| Known {
+static COMMANDS: LazyLock<Vec<CommandSpec>> = LazyLock::new(|| {
+    let redis = REDIS_COMMANDS.into_iter().map(|(name, arity, key, summary)| CommandSpec {
         name: name.to_owned(),
         arity,
         key,
         summary,
     });
-    let ours = Act::ALL.into_iter().map(|act| Known {
+    let tg = Act::ALL.into_iter().map(|act| CommandSpec {
         name: format!("tg.{act}"),
         arity: -2,
         key: 2,
         summary: summary(act),
     });
-    plain.chain(ours).collect()
+    redis.chain(tg).collect()
 });
 
 fn summary(act: Act) -> &'static str {
     match act {
-        Act::Check => "Whether a request may pass; if so, it is counted.",
-        Act::Peek => "What a check would say.",
+        Act::Check => "Decides whether a request is allowed, and takes its cost if so.",
+        Act::Peek => "Returns what a check would decide, and changes nothing.",
         Act::Refund => "Gives cost back.",
-        Act::Charge => "Takes cost whatever the limits say.",
-        Act::Reset => "Forgets a key.",
-        Act::Reserve => "A check whose cost is an estimate.",
-        Act::Settle => "Corrects a reservation.",
-        Act::Release => "Gives a lease back.",
-        Act::Renew => "Keeps a lease alive.",
-        _ => "An operation on a key.",
+        Act::Charge => "Takes cost even if the limits would deny it.",
+        Act::Reset => "Resets a key.",
+        Act::Reserve => "Checks an estimated cost that is settled later.",
+        Act::Settle => "Corrects the cost of a reservation.",
+        Act::Release => "Releases a lease.",
+        Act::Renew => "Renews a lease.",
+        _ => "Performs an operation on a key.",
     }
 }
 
-/// Whether a command has as many words as it must; `None` if there is no such command.
-pub(super) fn fits(command: &Command<'_>) -> Option<bool> {
-    let known = find(command.word(0)?)?;
-    let words = i64::try_from(command.len()).unwrap_or(i64::MAX);
-    Some(if known.arity < 0 { words >= -known.arity } else { words == known.arity })
+/// Returns whether the number of arguments is valid, or `None` if the command is unknown.
+pub(super) fn is_arity_valid(command: &Command<'_>) -> Option<bool> {
+    let spec = find(command.arg(0)?)?;
+    let args = i64::try_from(command.len()).unwrap_or(i64::MAX);
+    Some(if spec.arity < 0 { args >= -spec.arity } else { args == spec.arity })
 }
 
-const KNOWN: [&str; 6] = ["COUNT", "DOCS", "GETKEYS", "HELP", "INFO", "LIST"];
+const SUBCOMMANDS: [&str; 6] = ["COUNT", "DOCS", "GETKEYS", "HELP", "INFO", "LIST"];
 
 /// `COMMAND [COUNT | DOCS [name …] | INFO [name …] | LIST | GETKEYS command …]`
-pub(super) fn answer(command: &Command<'_>, reply: &mut Reply<'_>) {
-    let what = command.word(1).unwrap_or_default().to_ascii_uppercase();
-    match (what.as_slice(), command.len()) {
+pub(super) fn command(command: &Command<'_>, reply: &mut Reply<'_>) {
+    let subcommand = command.arg(1).unwrap_or_default().to_ascii_uppercase();
+    match (subcommand.as_slice(), command.len()) {
         (_, 1) => {
-            reply.array(ALL.len());
-            ALL.iter().for_each(|known| known.describe(reply));
+            reply.array(COMMANDS.len());
+            COMMANDS.iter().for_each(|spec| spec.describe(reply));
         }
-        (b"COUNT", 2) => reply.number(i64::try_from(ALL.len()).unwrap_or(i64::MAX)),
+        (b"COUNT", 2) => reply.number(i64::try_from(COMMANDS.len()).unwrap_or(i64::MAX)),
         (b"LIST", 2) => {
-            reply.array(ALL.len());
-            ALL.iter().for_each(|known| reply.bulk(known.name.as_bytes()));
+            reply.array(COMMANDS.len());
+            COMMANDS.iter().for_each(|spec| reply.bulk(spec.name.as_bytes()));
         }
         (b"INFO", _) => {
             reply.array(command.len().saturating_sub(2));
-            for name in command.words_from(2) {
+            for name in command.args_from(2) {
                 match find(name) {
-                    Some(known) => known.describe(reply),
+                    Some(spec) => spec.describe(reply),
                     None => reply.null_array(),
                 }
             }
         }
         (b"DOCS", _) => docs(command, reply),
-        (b"GETKEYS", 3..) => keys(command, reply),
-        (b"HELP", 2) => reply.words(&KNOWN),
-        _ => reply.error(&wrong_subcommand(command, &KNOWN)),
+        (b"GETKEYS", 3..) => get_keys(command, reply),
+        (b"HELP", 2) => reply.simple_strings(&SUBCOMMANDS),
+        _ => reply.error(&wrong_subcommand(command, &SUBCOMMANDS)),
     }
 }
 
-fn find(name: &[u8]) -> Option<&'static Known> {
-    ALL.iter().find(|known| known.name.as_bytes().eq_ignore_ascii_case(name))
+fn find(name: &[u8]) -> Option<&'static CommandSpec> {
+    COMMANDS.iter().find(|spec| spec.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// Those that were asked for, or all.
+/// Writes the documentation of the named commands, or of all.
 fn docs(command: &Command<'_>, reply: &mut Reply<'_>) {
-    let found: Vec<&Known> = match command.len() {
-        ..=2 => ALL.iter().collect(),
-        _ => command.words_from(2).filter_map(find).collect(),
+    let specs: Vec<&CommandSpec> = match command.len() {
+        ..=2 => COMMANDS.iter().collect(),
+        _ => command.args_from(2).filter_map(find).collect(),
     };
-    reply.map(found.len());
-    for known in found {
-        reply.bulk(known.name.as_bytes());
+    reply.map(specs.len());
+    for spec in specs {
+        reply.bulk(spec.name.as_bytes());
         reply.map(2);
         reply.bulk(b"summary");
-        reply.bulk(known.summary.as_bytes());
+        reply.bulk(spec.summary.as_bytes());
         reply.bulk(b"group");
         reply.bulk(b"module");
     }
 }
 
-fn keys(command: &Command<'_>, reply: &mut Reply<'_>) {
-    let known = command.word(2).and_then(find).filter(|known| known.key > 0);
-    let key = known.and_then(|known| command.word(2 + usize::try_from(known.key).ok()?));
+fn get_keys(command: &Command<'_>, reply: &mut Reply<'_>) {
+    let spec = command.arg(2).and_then(find).filter(|spec| spec.key > 0);
+    let key = spec.and_then(|spec| command.arg(2 + usize::try_from(spec.key).ok()?));
     match key {
         Some(key) => {
             reply.array(1);
@@ -140,18 +140,19 @@ fn keys(command: &Command<'_>, reply: &mut Reply<'_>) {
     }
 }
 
-impl Known {
-    /// Ten parts, of which clients read the first six.
+impl CommandSpec {
+    /// Writes ten fields, of which clients read the first six.
     fn describe(&self, reply: &mut Reply<'_>) {
         reply.array(10);
         reply.bulk(self.name.as_bytes());
         reply.number(self.arity);
         reply.array(1);
         reply.simple(if self.key > 0 { "write" } else { "fast" });
-        for place in [self.key, self.key, i64::from(self.key > 0)] {
-            reply.number(place);
+        // The first key, the last key and the step between keys.
+        for number in [self.key, self.key, i64::from(self.key > 0)] {
+            reply.number(number);
         }
-        // Categories, tips, other keys, subcommands.
+        // ACL categories, tips, key specifications, subcommands.
         for _ in 0..4 {
             reply.array(0);
         }

@@ -1,4 +1,4 @@
-//! One connection: what arrives is answered, as soon as it can be read and written.
+//! One connection: reads commands, executes them and writes the replies.
 
 use std::cell::LazyCell;
 use std::rc::Rc;
@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 use tokio::net::TcpStream;
 use tokio::task::yield_now;
 
-use super::parse::{Broken, Command, Commands};
+use super::parse::{Command, CommandBatch, ProtocolError};
 use super::reply::{Reply, Version};
 use super::service::Service;
 use super::session::Session;
 use super::transaction::Queue;
-use super::{Dialect, Parsed, read};
+use super::{Parsed, ReplyFormat, parse};
 use crate::engine::Answer;
 use crate::engine::policies::Policies;
 use crate::limits::RespLimits;
@@ -31,10 +31,11 @@ struct Connection {
     session: Session,
 }
 
-/// Why a connection does not go on.
+/// Why a connection ends.
 enum End {
     /// What follows would be misread.
-    Broken(Broken),
+    Protocol(ProtocolError),
+    /// The client does not read its replies.
     Unread(Unread),
 }
 
@@ -47,66 +48,66 @@ impl Connection {
         while let ReadEvent::Data(mut buffer, filled) = self.transport.next().await {
             let mut commands = self.service.commands.take().unwrap_or_default();
             let bytes = buffer.get_mut(..filled).unwrap_or_default();
-            let (taken, answered) = self.answer(&mut commands, bytes).await;
+            let (consumed, result) = self.process(&mut commands, bytes).await;
             self.service.commands.give_back(commands);
-            match answered {
+            match result {
                 Ok(()) => {}
-                Err(End::Broken(broken)) => self.close_with_error(broken),
+                Err(End::Protocol(error)) => self.close_with_error(error),
                 Err(End::Unread(Unread)) => return,
             }
             let is_full = filled == buffer.len();
-            self.transport.closing |= self.session.leaving;
-            self.transport.keep(buffer, taken, filled);
+            self.transport.closing |= self.session.closing;
+            self.transport.keep(buffer, consumed, filled);
             if is_full {
-                // Others have waited.
+                // More has arrived already: give the other connections a turn.
                 yield_now().await;
             }
         }
         self.transport.close().await;
     }
 
-    /// Answers all commands that have arrived whole, and says how many bytes they took.
-    async fn answer(
+    /// Executes all commands that have arrived completely. Returns the number of bytes they took.
+    async fn process(
         &mut self,
-        commands: &mut Commands,
+        commands: &mut CommandBatch,
         bytes: &mut [u8],
     ) -> (usize, Result<(), End>) {
         let mut start = 0;
         loop {
             let left = bytes.get_mut(start..).unwrap_or_default();
-            let (taken, parsed) = commands.parse(left, self.limits());
-            let whole = commands.len();
-            let answered = self.answer_all(commands, left).await;
-            start += taken;
-            let ended = match answered {
+            let (consumed, parsed) = commands.parse(left, self.limits());
+            let count = commands.len();
+            let executed = self.execute_batch(commands, left).await;
+            start += consumed;
+            let result = match executed {
                 Err(unread) => Err(End::Unread(unread)),
-                Ok(()) if self.session.leaving => Ok(()),
-                Ok(()) => parsed.map_err(End::Broken),
+                Ok(()) if self.session.closing => Ok(()),
+                Ok(()) => parsed.map_err(End::Protocol),
             };
-            let is_last = whole < self.limits().pipeline || self.session.leaving;
-            if ended.is_err() || is_last {
-                return (start, ended);
+            let is_last = count < self.limits().pipeline || self.session.closing;
+            if result.is_err() || is_last {
+                return (start, result);
             }
             yield_now().await;
         }
     }
 
-    async fn answer_all(&mut self, commands: &Commands, bytes: &[u8]) -> Result<(), Unread> {
+    async fn execute_batch(&mut self, commands: &CommandBatch, bytes: &[u8]) -> Result<(), Unread> {
         let mut left = commands.iter(bytes).peekable();
-        while left.peek().is_some() && !self.session.leaving {
+        while left.peek().is_some() && !self.session.closing {
             let queue = match commands.len() {
-                1 => self.answer_alone(&mut left).await,
-                _ => self.answer_some(&mut left).await,
+                1 => self.execute_one(&mut left).await,
+                _ => self.execute_some(&mut left).await,
             };
             self.transport.drain().await?;
             let Some(queue) = queue else { continue };
-            if self.session.is_answered() {
+            if self.session.wants_reply() {
                 Reply::new(&mut self.transport.out, self.session.version()).array(queue.len());
             }
             let mut queued = queue.iter().peekable();
             while queued.peek().is_some() {
-                let some = self.limits().pipeline;
-                self.answer_some(&mut queued.by_ref().take(some)).await;
+                let max = self.limits().pipeline;
+                self.execute_some(&mut queued.by_ref().take(max)).await;
                 self.transport.drain().await?;
                 yield_now().await;
             }
@@ -114,87 +115,87 @@ impl Connection {
         Ok(())
     }
 
-    /// Answers the command that came, which is nearly always one alone. If it ends a transaction, the
-    /// commands of that are returned.
-    async fn answer_alone<'c>(
+    /// Executes a single command, which is by far the most common case. Returns the queued commands if it
+    /// is `EXEC`.
+    async fn execute_one<'c>(
         &mut self,
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
         let Connection { session, service, transport: Transport { out, .. } } = self;
         let policies = LazyCell::new(|| service.engine.policies());
-        let read = match parse_or_queue(&commands.next()?, session, service, || &policies) {
-            Ok(read) => read,
+        let parsed = match parse_or_queue(&commands.next()?, session, service, || &policies) {
+            Ok(parsed) => parsed,
             Err(queue) => return Some(queue),
         };
-        let answered = session.is_answered();
-        let answer = match &read {
+        let wants_reply = session.wants_reply();
+        let answer = match &parsed {
             Parsed::Operation(operation, _) => {
                 Some(service.engine.answer_one(service.worker.id(), operation).await)
             }
             Parsed::Reply(_) => None,
         };
-        if answered {
-            write(&read, answer.as_ref(), session.version(), out);
+        if wants_reply {
+            write(&parsed, answer.as_ref(), session.version(), out);
         }
         None
     }
 
-    /// Answers commands: all of them, or up to where their answers are many, or up to the end of a
-    /// transaction, whose commands are returned.
-    async fn answer_some<'c>(
+    /// Executes commands until there are none left, the replies reach `max_pending_bytes`, or a command is
+    /// `EXEC`, whose queued commands are returned.
+    async fn execute_some<'c>(
         &mut self,
         commands: &mut impl Iterator<Item = Command<'c>>,
     ) -> Option<Box<Queue>> {
         let Connection { session, service, transport: Transport { out, .. } } = self;
-        // These hold for all that came together, whatever is set meanwhile.
+        // All commands of a batch see the same policies, even if they are replaced meanwhile.
         let policies = LazyCell::new(|| service.engine.policies());
-        let mut reads: SmallVec<[(Parsed<'_>, bool); 1]> =
+        let mut batch: SmallVec<[(Parsed<'_>, bool); 1]> =
             SmallVec::with_capacity(commands.size_hint().0);
-        let (mut exec, mut said_bytes) = (None, 0);
+        let (mut exec, mut reply_bytes) = (None, 0);
         for command in commands {
-            let read = match parse_or_queue(&command, session, service, || &policies) {
-                Ok(read) => read,
+            let parsed = match parse_or_queue(&command, session, service, || &policies) {
+                Ok(parsed) => parsed,
                 Err(queue) => {
                     exec = Some(queue);
                     break;
                 }
             };
-            if let Parsed::Reply(said) = &read {
-                said_bytes += said.len();
+            if let Parsed::Reply(reply) = &parsed {
+                reply_bytes += reply.len();
             }
-            reads.push((read, session.is_answered()));
-            if session.leaving || said_bytes >= service.limits.max_pending_bytes {
+            batch.push((parsed, session.wants_reply()));
+            if session.closing || reply_bytes >= service.limits.max_pending_bytes {
                 break;
             }
         }
-        let operations = reads.iter().filter_map(|(read, _)| match read {
+        let operations = batch.iter().filter_map(|(parsed, _)| match parsed {
             Parsed::Operation(operation, _) => Some(operation),
             Parsed::Reply(_) => None,
         });
         let mut answers = service.engine.answer(service.worker.id(), operations).await.into_iter();
-        for (read, answered) in &reads {
-            let answer = matches!(read, Parsed::Operation(..)).then(|| answers.next()).flatten();
-            if *answered {
-                write(read, answer.as_ref(), session.version(), out);
+        for (parsed, wants_reply) in &batch {
+            let answer = matches!(parsed, Parsed::Operation(..)).then(|| answers.next()).flatten();
+            if *wants_reply {
+                write(parsed, answer.as_ref(), session.version(), out);
             }
         }
         exec
     }
 
-    /// What follows would be misread: says why, and leaves.
-    fn close_with_error(&mut self, broken: Broken) {
-        self.session.leaving = true;
-        if broken != Broken::Foreign {
-            let text = format!("ERR Protocol error: {broken}");
+    /// Writes an error and closes the connection. A client that speaks HTTP gets no reply.
+    fn close_with_error(&mut self, error: ProtocolError) {
+        self.session.closing = true;
+        if error != ProtocolError::Http {
+            let text = format!("ERR Protocol error: {error}");
             Reply::new(&mut self.transport.out, self.session.version()).error(text.as_bytes());
         }
     }
 }
 
-/// Reads a command.
+/// Parses a command, or queues it inside a transaction.
 ///
 /// # Errors
-/// What was queued, if it is to be done now.
+/// Returns the queued commands if the command is `EXEC`.
 fn parse_or_queue<'a>(
     command: &Command<'a>,
     session: &mut Session,
@@ -202,25 +203,25 @@ fn parse_or_queue<'a>(
     policies: impl FnOnce() -> &'a Policies,
 ) -> Result<Parsed<'a>, Box<Queue>> {
     match session.queue(command, service.limits.transaction_bytes) {
-        None => Ok(read(command, session, policies, &service.rates)),
-        Some(Err(said)) => Ok(Parsed::Reply(said)),
+        None => Ok(parse(command, session, policies, &service.inline_limits)),
+        Some(Err(reply)) => Ok(Parsed::Reply(reply)),
         Some(Ok(queue)) => Err(queue),
     }
 }
 
-/// Writes what was read, or what it was answered.
+/// Writes the reply to a command.
 pub(super) fn write(
-    read: &Parsed<'_>,
+    parsed: &Parsed<'_>,
     answer: Option<&Answer>,
     version: Version,
     out: &mut Vec<u8>,
 ) {
-    match (read, answer) {
-        (Parsed::Reply(said), _) => out.extend_from_slice(said),
-        (Parsed::Operation(_, Dialect::Throttle), Some(answer)) => {
+    match (parsed, answer) {
+        (Parsed::Reply(reply), _) => out.extend_from_slice(reply),
+        (Parsed::Operation(_, ReplyFormat::RedisCell), Some(answer)) => {
             Reply::new(out, version).throttle(answer);
         }
-        (Parsed::Operation(_, Dialect::Ours), Some(answer)) => {
+        (Parsed::Operation(_, ReplyFormat::Tollgate), Some(answer)) => {
             Reply::new(out, version).decision(answer);
         }
         (Parsed::Operation(..), None) => {}

@@ -1,17 +1,17 @@
-//! What is said of commands that make no sense, in Redis' own words where it has some.
+//! Errors for invalid commands, with the texts of Redis where it has one.
 
 use super::parse::Command;
-use crate::error::{MAX_TOLD, cut};
+use crate::error::{MAX_EXCERPT_BYTES, excerpt};
 
-/// There is no such command.
+/// Returns the error for an unknown command.
 pub(super) fn unknown(command: &Command<'_>) -> Vec<u8> {
-    let name = cut(command.word(0).unwrap_or_default());
+    let name = excerpt(command.arg(0).unwrap_or_default());
     let mut text = [b"ERR unknown command '", name, b"', with args beginning with: "].concat();
-    let mut left = MAX_TOLD;
-    for word in command.words_from(1) {
-        let word = word.get(..left).unwrap_or(word);
-        text.extend([b"'", word, b"' "].concat());
-        left = left.saturating_sub(word.len());
+    let mut left = MAX_EXCERPT_BYTES;
+    for arg in command.args_from(1) {
+        let arg = arg.get(..left).unwrap_or(arg);
+        text.extend([b"'", arg, b"' "].concat());
+        left = left.saturating_sub(arg.len());
         if left == 0 {
             break;
         }
@@ -19,23 +19,24 @@ pub(super) fn unknown(command: &Command<'_>) -> Vec<u8> {
     text
 }
 
-/// There is, but not with so many words.
+/// Returns the error for a wrong number of arguments.
 pub(super) fn wrong_arity(command: &Command<'_>) -> Vec<u8> {
-    wrong_number(&command.word(0).unwrap_or_default().to_ascii_lowercase())
+    wrong_arity_of(&command.arg(0).unwrap_or_default().to_ascii_lowercase())
 }
 
-/// `CLIENT SETNAME` without a name, or `CLIENT NOPE`: these are the subcommands that there are.
-pub(super) fn wrong_subcommand(command: &Command<'_>, known: &[&str]) -> Vec<u8> {
-    let word = |place| command.word(place).unwrap_or_default();
-    let is_it = |known: &&str| known.as_bytes().eq_ignore_ascii_case(word(1));
-    if known.iter().any(is_it) {
-        let name = [word(0), b"|", word(1)].concat().to_ascii_lowercase();
-        return wrong_number(&name);
+/// Returns the error for an unknown subcommand, as in `CLIENT NOPE`, or for a wrong number of arguments of a
+/// known one, as in `CLIENT SETNAME` without a name.
+pub(super) fn wrong_subcommand(command: &Command<'_>, subcommands: &[&str]) -> Vec<u8> {
+    let arg = |index| command.arg(index).unwrap_or_default();
+    let is_it = |subcommand: &&str| subcommand.as_bytes().eq_ignore_ascii_case(arg(1));
+    if subcommands.iter().any(is_it) {
+        let name = [arg(0), b"|", arg(1)].concat().to_ascii_lowercase();
+        return wrong_arity_of(&name);
     }
-    let name = word(0).to_ascii_uppercase();
-    [b"ERR unknown subcommand '", cut(word(1)), b"'. Try ", &name, b" HELP."].concat()
+    let name = arg(0).to_ascii_uppercase();
+    [b"ERR unknown subcommand '", excerpt(arg(1)), b"'. Try ", &name, b" HELP."].concat()
 }
 
-fn wrong_number(name: &[u8]) -> Vec<u8> {
+fn wrong_arity_of(name: &[u8]) -> Vec<u8> {
     [b"ERR wrong number of arguments for '", name, b"' command"].concat()
 }

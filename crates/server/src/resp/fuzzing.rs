@@ -1,103 +1,103 @@
-//! One connection without a socket.
+//! One connection without a socket, for the fuzz targets.
 
 use super::connection::write;
-use super::parse::{Broken, Command, Commands};
+use super::parse::{Command, CommandBatch, ProtocolError};
 use super::reply::Reply;
 use super::service::Service;
 use super::session::Session;
-use super::{Parsed, read};
+use super::{Parsed, parse};
 use crate::fuzzing::{at_once, feed};
 
-/// What was heard, and what was said.
+/// The commands that were parsed, and the replies to them.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Talk {
-    /// The words of each command.
+pub(crate) struct Transcript {
+    /// The arguments of each command.
     commands: Vec<Vec<Vec<u8>>>,
-    answers: Vec<u8>,
-    broken: Option<Broken>,
+    replies: Vec<u8>,
+    error: Option<ProtocolError>,
 }
 
-/// What comes of bytes.
-pub(crate) fn answers(service: &Service, pieces: [&[u8]; 2]) -> Talk {
-    let talk = Talk { commands: Vec::new(), answers: Vec::new(), broken: None };
-    let mut connection = Connection { service, session: Session::new(1), talk };
-    feed(pieces, service.limits.command_bytes, |bytes| connection.answer(bytes));
-    connection.talk
+/// Sends bytes to a new connection.
+pub(crate) fn answers(service: &Service, pieces: [&[u8]; 2]) -> Transcript {
+    let transcript = Transcript { commands: Vec::new(), replies: Vec::new(), error: None };
+    let mut connection = Connection { service, session: Session::new(1), transcript };
+    feed(pieces, service.limits.command_bytes, |bytes| connection.process(bytes));
+    connection.transcript
 }
 
 struct Connection<'h> {
     service: &'h Service,
     session: Session,
-    talk: Talk,
+    transcript: Transcript,
 }
 
 impl Connection<'_> {
-    /// How many bytes were taken; `None` if the connection ends.
-    fn answer(&mut self, bytes: &mut [u8]) -> Option<usize> {
-        let bounds = &self.service.limits;
-        let (mut commands, mut start) = (Commands::default(), 0);
+    /// Returns the number of bytes consumed, or `None` if the connection ends.
+    fn process(&mut self, bytes: &mut [u8]) -> Option<usize> {
+        let limits = &self.service.limits;
+        let (mut commands, mut start) = (CommandBatch::default(), 0);
         loop {
             let left = bytes.get_mut(start..).unwrap_or_default();
-            let (taken, parsed) = commands.parse(left, bounds);
-            assert!(taken <= left.len() && commands.len() <= bounds.pipeline);
-            self.answer_all(commands.iter(left));
-            start += taken;
-            if self.session.leaving {
+            let (consumed, parsed) = commands.parse(left, limits);
+            assert!(consumed <= left.len() && commands.len() <= limits.pipeline);
+            self.execute_all(commands.iter(left));
+            start += consumed;
+            if self.session.closing {
                 return None;
             }
-            if let Err(broken) = parsed {
-                self.talk.broken = Some(broken);
+            if let Err(error) = parsed {
+                self.transcript.error = Some(error);
                 return None;
             }
-            if commands.len() < bounds.pipeline {
+            if commands.len() < limits.pipeline {
                 return Some(start);
             }
         }
     }
 
-    fn answer_all<'c>(&mut self, commands: impl Iterator<Item = Command<'c>>) {
-        let bounds = &self.service.limits;
+    fn execute_all<'c>(&mut self, commands: impl Iterator<Item = Command<'c>>) {
+        let limits = &self.service.limits;
         for command in commands {
-            if self.session.leaving {
+            if self.session.closing {
                 return;
             }
-            let words: Vec<Vec<u8>> = command.words_from(0).map(Vec::from).collect();
-            assert!((1..=bounds.args).contains(&words.len()));
-            assert!(words.iter().all(|word| word.len() <= bounds.arg_bytes));
-            self.talk.commands.push(words);
-            match self.session.queue(&command, bounds.transaction_bytes) {
-                None => self.answer_one(&command),
-                Some(Err(said)) => self.say(&said),
+            let args: Vec<Vec<u8>> = command.args_from(0).map(Vec::from).collect();
+            assert!((1..=limits.args).contains(&args.len()));
+            assert!(args.iter().all(|arg| arg.len() <= limits.arg_bytes));
+            self.transcript.commands.push(args);
+            match self.session.queue(&command, limits.transaction_bytes) {
+                None => self.execute(&command),
+                Some(Err(reply)) => self.record(&reply),
                 Some(Ok(queue)) => {
-                    let mut said = Vec::new();
-                    Reply::new(&mut said, self.session.version()).array(queue.len());
-                    self.say(&said);
-                    queue.iter().for_each(|command| self.answer_one(&command));
+                    let mut reply = Vec::new();
+                    Reply::new(&mut reply, self.session.version()).array(queue.len());
+                    self.record(&reply);
+                    queue.iter().for_each(|command| self.execute(&command));
                 }
             }
         }
     }
 
-    fn answer_one(&mut self, command: &Command<'_>) {
+    fn execute(&mut self, command: &Command<'_>) {
         let engine = &self.service.engine;
         let policies = engine.policies();
-        let read = read(command, &mut self.session, || &policies, &self.service.rates);
-        let answer = match &read {
+        let parsed = parse(command, &mut self.session, || &policies, &self.service.inline_limits);
+        let answer = match &parsed {
             Parsed::Reply(_) => None,
             Parsed::Operation(operation, _) => {
                 assert_eq!(operation.items().count(), operation.len(), "every limit has its key");
                 Some(at_once(engine.answer_one(0, operation)))
             }
         };
-        let mut said = Vec::new();
-        write(&read, answer.as_ref(), self.session.version(), &mut said);
-        self.say(&said);
+        let mut reply = Vec::new();
+        write(&parsed, answer.as_ref(), self.session.version(), &mut reply);
+        self.record(&reply);
     }
 
-    fn say(&mut self, said: &[u8]) {
-        if self.session.is_answered() {
-            assert!(said.ends_with(b"\r\n"), "{}", said.escape_ascii());
-            self.talk.answers.extend_from_slice(said);
+    fn record(&mut self, reply: &[u8]) {
+        if self.session.wants_reply() {
+            assert!(reply.ends_with(b"\r\n"), "{}", reply.escape_ascii());
+            self.transcript.replies.extend_from_slice(reply);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! `HELLO` and `AUTH`: in which version to speak, and who speaks. There are no passwords yet.
+//! `HELLO` and `AUTH`: protocol version and authentication. There are no passwords yet.
 
 use super::info::REDIS_VERSION;
 use super::parse::Command;
 use super::reply::{Reply, Version};
 use super::session::{Session, valid_name};
-use crate::error::cut;
+use crate::error::excerpt;
 
-/// The one user there is. Any password is right.
+/// The only user. Any password is accepted.
 const USER: &[u8] = b"default";
 
 const WRONG_PASSWORD: &[u8] = b"WRONGPASS invalid username-password pair or user is disabled.";
@@ -15,7 +15,7 @@ default user. Are you sure your configuration is correct?";
 
 /// `AUTH [user] password`
 pub(super) fn auth(command: &Command<'_>, reply: &mut Reply<'_>) {
-    match (command.len(), command.word(1)) {
+    match (command.len(), command.arg(1)) {
         (2, _) => reply.error(NO_PASSWORD),
         (_, Some(USER)) => reply.simple("OK"),
         _ => reply.error(WRONG_PASSWORD),
@@ -25,18 +25,18 @@ pub(super) fn auth(command: &Command<'_>, reply: &mut Reply<'_>) {
 impl Session {
     /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`
     pub(super) fn hello(&mut self, command: &Command<'_>, out: &mut Vec<u8>) {
-        match self.agree(command) {
-            Ok(()) => self.introduce(&mut Reply::new(out, self.version)),
+        match self.apply_hello(command) {
+            Ok(()) => self.write_hello(&mut Reply::new(out, self.version)),
             Err(error) => Reply::new(out, self.version).error(&error),
         }
     }
 
-    fn agree(&mut self, command: &Command<'_>) -> Result<(), Vec<u8>> {
-        let version = command.word(1).map_or(Ok(self.version), version)?;
-        let mut words = command.words_from(2);
+    fn apply_hello(&mut self, command: &Command<'_>) -> Result<(), Vec<u8>> {
+        let version = command.arg(1).map_or(Ok(self.version), parse_version)?;
+        let mut args = command.args_from(2);
         let mut name = None;
-        while let Some(option) = words.next() {
-            let mut value = || words.next().ok_or_else(|| bad_option(option));
+        while let Some(option) = args.next() {
+            let mut value = || args.next().ok_or_else(|| bad_option(option));
             match option.to_ascii_uppercase().as_slice() {
                 b"SETNAME" => name = Some(valid_name(value()?)?),
                 b"AUTH" => {
@@ -53,29 +53,29 @@ impl Session {
         Ok(())
     }
 
-    fn introduce(&self, reply: &mut Reply<'_>) {
-        let texts = |reply: &mut Reply<'_>, pairs: [(&str, &str); 2]| {
+    fn write_hello(&self, reply: &mut Reply<'_>) {
+        let write_pairs = |reply: &mut Reply<'_>, pairs: [(&str, &str); 2]| {
             for (name, value) in pairs {
                 reply.bulk(name.as_bytes());
                 reply.bulk(value.as_bytes());
             }
         };
         reply.map(7);
-        texts(reply, [("server", "redis"), ("version", REDIS_VERSION)]);
+        write_pairs(reply, [("server", "redis"), ("version", REDIS_VERSION)]);
         reply.bulk(b"proto");
         reply.number(self.version.number());
         reply.bulk(b"id");
         reply.number(self.id);
-        texts(reply, [("mode", "standalone"), ("role", "master")]);
+        write_pairs(reply, [("mode", "standalone"), ("role", "master")]);
         reply.bulk(b"modules");
         reply.array(0);
     }
 }
 
-fn version(word: &[u8]) -> Result<Version, Vec<u8>> {
-    // As Redis reads numbers: without leading zeros.
-    let digits = word.strip_prefix(b"-").unwrap_or(word);
-    let text = std::str::from_utf8(word).ok().filter(|_| !digits.starts_with(b"0") || word == b"0");
+fn parse_version(arg: &[u8]) -> Result<Version, Vec<u8>> {
+    // Redis rejects numbers with leading zeros.
+    let digits = arg.strip_prefix(b"-").unwrap_or(arg);
+    let text = std::str::from_utf8(arg).ok().filter(|_| !digits.starts_with(b"0") || arg == b"0");
     match text.and_then(|text| text.parse::<i64>().ok()) {
         Some(2) => Ok(Version::Two),
         Some(3) => Ok(Version::Three),
@@ -85,5 +85,5 @@ fn version(word: &[u8]) -> Result<Version, Vec<u8>> {
 }
 
 fn bad_option(option: &[u8]) -> Vec<u8> {
-    [b"ERR Syntax error in HELLO option '", cut(option), b"'"].concat()
+    [b"ERR Syntax error in HELLO option '", excerpt(option), b"'"].concat()
 }

@@ -1,4 +1,4 @@
-//! `INFO` and `CONFIG GET`: what tools look for before they go on.
+//! `INFO` and `CONFIG GET`: what tools read before anything else.
 
 use std::fmt::Write as _;
 
@@ -6,25 +6,24 @@ use super::errors::wrong_subcommand;
 use super::parse::Command;
 use super::reply::Reply;
 
-/// The version of Redis whose answers these are.
+/// The version of Redis whose replies we follow.
 pub(super) const REDIS_VERSION: &str = "7.0.15";
 
-/// What tools operation for, and want to parse_or_queue.
+/// The settings that tools read, with the values they expect.
 const SETTINGS: [(&str, &str); 2] = [("save", ""), ("appendonly", "no")];
 
 /// `INFO [section …]`
 pub(super) fn info(command: &Command<'_>) -> String {
     let all = ["default", "all", "everything"];
-    let asked: Vec<String> = command
-        .words_from(1)
-        .map(|word| String::from_utf8_lossy(word).to_ascii_lowercase())
-        .collect();
-    let wanted = |section: &str| {
-        asked.is_empty() || asked.iter().any(|word| word == section || all.contains(&word.as_str()))
+    let requested: Vec<String> =
+        command.args_from(1).map(|arg| String::from_utf8_lossy(arg).to_ascii_lowercase()).collect();
+    let is_requested = |section: &str| {
+        requested.is_empty()
+            || requested.iter().any(|name| name == section || all.contains(&name.as_str()))
     };
     let mut text = String::new();
     for (section, lines) in sections() {
-        if wanted(&section.to_ascii_lowercase()) {
+        if is_requested(&section.to_ascii_lowercase()) {
             let blank = if text.is_empty() { "" } else { "\r\n" };
             // Writing to a string cannot fail.
             let _ = write!(text, "{blank}# {section}\r\n{lines}");
@@ -50,24 +49,24 @@ fn sections() -> [(&'static str, String); 3] {
 
 /// `CONFIG GET pattern …`
 pub(super) fn config(command: &Command<'_>, reply: &mut Reply<'_>) {
-    const KNOWN: [&str; 2] = ["GET", "HELP"];
-    let what = command.word(1).unwrap_or_default().to_ascii_uppercase();
-    match (what.as_slice(), command.len()) {
+    const SUBCOMMANDS: [&str; 2] = ["GET", "HELP"];
+    let subcommand = command.arg(1).unwrap_or_default().to_ascii_uppercase();
+    match (subcommand.as_slice(), command.len()) {
         (b"GET", 3..) => settings(command, reply),
-        (b"HELP", 2) => reply.words(&KNOWN),
-        _ => reply.error(&wrong_subcommand(command, &KNOWN)),
+        (b"HELP", 2) => reply.simple_strings(&SUBCOMMANDS),
+        _ => reply.error(&wrong_subcommand(command, &SUBCOMMANDS)),
     }
 }
 
 fn settings(command: &Command<'_>, reply: &mut Reply<'_>) {
-    let wanted = |name: &str| {
-        let asked =
+    let is_requested = |name: &str| {
+        let matches =
             |pattern: &[u8]| pattern == b"*" || pattern.eq_ignore_ascii_case(name.as_bytes());
-        command.words_from(2).any(asked)
+        command.args_from(2).any(matches)
     };
-    let found: Vec<_> = SETTINGS.iter().filter(|(name, _)| wanted(name)).collect();
-    reply.map(found.len());
-    for (name, value) in found {
+    let requested: Vec<_> = SETTINGS.iter().filter(|(name, _)| is_requested(name)).collect();
+    reply.map(requested.len());
+    for (name, value) in requested {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
     }

@@ -1,14 +1,17 @@
-//! A command as people type it: one line, words between blanks, quotes around those with blanks in
-//! them.
+//! Inline commands, as people type them: one line of arguments between spaces, with quotes around arguments
+//! that contain spaces.
 
 use std::ops::Range;
 
-use super::parse::Broken;
+use super::parse::ProtocolError;
 
-/// Splits a line into its words. Quotes and escapes are resolved where they stand: a word never gets
-/// longer by that.
-pub(super) fn split(line: &mut [u8], mut tell: impl FnMut(Range<usize>)) -> Result<(), Broken> {
-    let mut words = 0_usize;
+/// Splits a line into arguments and passes each to `push`. Quotes and escapes are resolved in place, as an
+/// argument never gets longer by that.
+pub(super) fn split(
+    line: &mut [u8],
+    mut push: impl FnMut(Range<usize>),
+) -> Result<(), ProtocolError> {
+    let mut count = 0_usize;
     let mut at = 0;
     loop {
         while line.get(at).is_some_and(u8::is_ascii_whitespace) {
@@ -17,26 +20,26 @@ pub(super) fn split(line: &mut [u8], mut tell: impl FnMut(Range<usize>)) -> Resu
         if at >= line.len() {
             return Ok(());
         }
-        let (word, next) = word(line, at)?;
-        if is_foreign(words, line.get(word.clone()).unwrap_or_default()) {
-            return Err(Broken::Foreign);
+        let (arg, next) = next_arg(line, at)?;
+        if is_http(count, line.get(arg.clone()).unwrap_or_default()) {
+            return Err(ProtocolError::Http);
         }
-        tell(word);
-        (words, at) = (words + 1, next);
+        push(arg);
+        (count, at) = (count + 1, next);
     }
 }
 
-/// Whether someone speaks HTTP to us: a browser may be made to, by a page from elsewhere.
-fn is_foreign(place: usize, word: &[u8]) -> bool {
-    match place {
-        0 => word.eq_ignore_ascii_case(b"post") || word.eq_ignore_ascii_case(b"host:"),
-        2 => word.starts_with(b"HTTP/"),
+/// Returns whether the client speaks HTTP. A page from another site can make a browser send such a request.
+fn is_http(index: usize, arg: &[u8]) -> bool {
+    match index {
+        0 => arg.eq_ignore_ascii_case(b"post") || arg.eq_ignore_ascii_case(b"host:"),
+        2 => arg.starts_with(b"HTTP/"),
         _ => false,
     }
 }
 
-/// The word that begins here, and where the rest does.
-fn word(line: &mut [u8], start: usize) -> Result<(Range<usize>, usize), Broken> {
+/// Returns the argument that starts at `start`, and the position after it.
+fn next_arg(line: &mut [u8], start: usize) -> Result<(Range<usize>, usize), ProtocolError> {
     let (mut from, mut to) = (start, start);
     let mut quote = None;
     while let Some(&byte) = line.get(from) {
@@ -45,30 +48,31 @@ fn word(line: &mut [u8], start: usize) -> Result<(Range<usize>, usize), Broken> 
                 quote = Some(byte);
                 (None, 1)
             }
-            (None, blank) if blank.is_ascii_whitespace() => break,
+            (None, space) if space.is_ascii_whitespace() => break,
             (Some(open), close) if open == close => {
-                // What is quoted ends a word.
+                // A closing quote must end the argument.
                 if line.get(from + 1).is_some_and(|next| !next.is_ascii_whitespace()) {
-                    return Err(Broken::Quotes);
+                    return Err(ProtocolError::UnbalancedQuotes);
                 }
                 quote = None;
                 (None, 1)
             }
-            (Some(b'"'), b'\\') => escaped(line.get(from + 1..).unwrap_or_default()),
+            (Some(b'"'), b'\\') => unescape(line.get(from + 1..).unwrap_or_default()),
             (Some(b'\''), b'\\') if line.get(from + 1) == Some(&b'\'') => (Some(b'\''), 2),
             _ => (Some(byte), 1),
         };
-        if let (Some(byte), Some(place)) = (kept, line.get_mut(to)) {
-            *place = byte;
+        if let (Some(byte), Some(target)) = (kept, line.get_mut(to)) {
+            *target = byte;
             to += 1;
         }
         from += length;
     }
-    if quote.is_some() { Err(Broken::Quotes) } else { Ok((start..to, from)) }
+    if quote.is_some() { Err(ProtocolError::UnbalancedQuotes) } else { Ok((start..to, from)) }
 }
 
-/// What stands behind a backslash, and how long both are.
-fn escaped(rest: &[u8]) -> (Option<u8>, usize) {
+/// Returns the byte that an escape stands for, and the length of the escape including its backslash. `rest`
+/// follows the backslash.
+fn unescape(rest: &[u8]) -> (Option<u8>, usize) {
     if let [b'x', high, low, ..] = rest
         && let (Some(high), Some(low)) = (hex(*high), hex(*low))
     {

@@ -1,10 +1,10 @@
-//! Answers, as the protocol writes them.
+//! Encodes replies.
 
 use tollgate_core::{Decision, Span, StoreError};
 
 use crate::engine::Answer;
 
-/// Which version of the protocol a client speaks.
+/// The protocol version of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     Two,
@@ -20,7 +20,7 @@ impl Version {
     }
 }
 
-/// Writes replies one after the other.
+/// Appends replies to a buffer.
 #[derive(Debug)]
 pub(crate) struct Reply<'o> {
     out: &'o mut Vec<u8>,
@@ -37,7 +37,7 @@ impl<'o> Reply<'o> {
         self.line(b'+', text.as_bytes());
     }
 
-    /// `-ERR …`. What would end the line early becomes a blank.
+    /// `-ERR …`. Control characters become spaces, as a newline would end the reply early.
     pub(crate) fn error(&mut self, text: &[u8]) {
         self.out.push(b'-');
         self.out.extend(text.iter().map(|byte| if *byte < b' ' { b' ' } else { *byte }));
@@ -47,7 +47,7 @@ impl<'o> Reply<'o> {
     /// `:5`
     #[inline]
     pub(crate) fn number(&mut self, number: i64) {
-        // MaxConnections are small, and are written in one piece.
+        // Fast path: most numbers are small, and are written in one piece.
         match u8::try_from(number) {
             _ if number == -1 => self.out.extend_from_slice(b":-1\r\n"),
             Ok(one @ 0..10) => self.out.extend_from_slice(&[b':', b'0' + one, b'\r', b'\n']),
@@ -59,14 +59,14 @@ impl<'o> Reply<'o> {
         }
     }
 
-    /// `$2` and the bytes.
+    /// `$2\r\nhi`
     pub(crate) fn bulk(&mut self, bytes: &[u8]) {
         self.length(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.end();
     }
 
-    /// Nothing.
+    /// The null reply.
     pub(crate) fn null(&mut self) {
         self.out.extend_from_slice(match self.version {
             Version::Two => b"$-1\r\n",
@@ -74,7 +74,7 @@ impl<'o> Reply<'o> {
         });
     }
 
-    /// No list at all.
+    /// The null array.
     pub(crate) fn null_array(&mut self) {
         match self.version {
             Version::Two => self.out.extend_from_slice(b"*-1\r\n"),
@@ -82,20 +82,20 @@ impl<'o> Reply<'o> {
         }
     }
 
-    /// So many replies follow.
+    /// The header of an array; the elements must follow.
     pub(crate) fn array(&mut self, length: usize) {
         self.length(b'*', length);
     }
 
-    /// A list of words.
-    pub(crate) fn words(&mut self, words: &[&str]) {
-        self.array(words.len());
-        for word in words {
-            self.simple(word);
+    /// An array of simple strings.
+    pub(crate) fn simple_strings(&mut self, strings: &[&str]) {
+        self.array(strings.len());
+        for string in strings {
+            self.simple(string);
         }
     }
 
-    /// So many pairs follow.
+    /// The header of a map; the keys and values must follow.
     pub(crate) fn map(&mut self, pairs: usize) {
         match self.version {
             Version::Two => self.array(pairs * 2),
@@ -103,7 +103,7 @@ impl<'o> Reply<'o> {
         }
     }
 
-    /// A text of several lines, for people.
+    /// A text of several lines: a verbatim string in version 3.
     pub(crate) fn text(&mut self, text: &str) {
         match self.version {
             Version::Two => self.bulk(text.as_bytes()),
@@ -116,23 +116,23 @@ impl<'o> Reply<'o> {
         }
     }
 
-    fn line(&mut self, kind: u8, text: &[u8]) {
-        self.out.push(kind);
+    fn line(&mut self, prefix: u8, text: &[u8]) {
+        self.out.push(prefix);
         self.out.extend_from_slice(text);
         self.end();
     }
 
-    fn length(&mut self, kind: u8, length: usize) {
-        self.line(kind, itoa::Buffer::new().format(length).as_bytes());
+    fn length(&mut self, prefix: u8, length: usize) {
+        self.line(prefix, itoa::Buffer::new().format(length).as_bytes());
     }
 
     fn end(&mut self) {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// `[limited, limit, remaining, retry after, reset after]` in seconds, as redis-cell answers.
+    /// `[limited, limit, remaining, retry after, reset after]` in seconds, as redis-cell replies.
     pub(crate) fn throttle(&mut self, answer: &Answer) {
-        let Some(decision) = self.decided(answer) else { return };
+        let Some(decision) = self.decision_or_error(answer) else { return };
         let wait = decision.retry_after.filter(|_| !decision.allowed);
         self.numbers([
             i64::from(!decision.allowed),
@@ -143,10 +143,10 @@ impl<'o> Reply<'o> {
         ]);
     }
 
-    /// `[allowed, limit, remaining, retry after, reset after]` in milliseconds. What has no bound, and
-    /// what never will be, is -1.
+    /// `[allowed, limit, remaining, retry after, reset after]` in milliseconds. A number without a bound and a
+    /// retry that will never be allowed are -1.
     pub(crate) fn decision(&mut self, answer: &Answer) {
-        let Some(decision) = self.decided(answer) else { return };
+        let Some(decision) = self.decision_or_error(answer) else { return };
         self.numbers([
             i64::from(decision.allowed),
             count(decision.limit),
@@ -156,15 +156,15 @@ impl<'o> Reply<'o> {
         ]);
     }
 
-    /// The decision; if there is none, the reply says why.
-    fn decided<'a>(&mut self, answer: &'a Answer) -> Option<&'a Decision> {
+    /// Returns the decision, or writes the error of the store.
+    fn decision_or_error<'a>(&mut self, answer: &'a Answer) -> Option<&'a Decision> {
         answer.as_ref().inspect_err(|error| self.store_error(error)).ok()
     }
 
     #[cold]
     fn store_error(&mut self, error: &StoreError) {
-        let kind = if error.is_unavailable() { "TGDOWN" } else { "ERR" };
-        self.error(format!("{kind} {}", crate::error::in_words(error)).as_bytes());
+        let prefix = if error.is_unavailable() { "TGDOWN" } else { "ERR" };
+        self.error(format!("{prefix} {}", crate::error::with_causes(error)).as_bytes());
     }
 
     fn numbers(&mut self, numbers: [i64; 5]) {
@@ -179,15 +179,15 @@ fn count(count: Option<u64>) -> i64 {
     count.map_or(-1, |count| i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// Rounded up: who comes back then is not too early.
+/// Rounds up, so that a client that waits so long does not retry too early.
 fn seconds(span: Span) -> i64 {
-    whole(span, 1_000_000)
+    round_up(span, 1_000_000)
 }
 
 fn millis(span: Span) -> i64 {
-    whole(span, 1_000)
+    round_up(span, 1_000)
 }
 
-fn whole(span: Span, unit: u64) -> i64 {
+fn round_up(span: Span, unit: u64) -> i64 {
     i64::try_from(span.as_micros().div_ceil(unit)).unwrap_or(i64::MAX)
 }

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::parse::Commands;
-use super::throttle::Rates;
+use super::parse::CommandBatch;
+use super::throttle::LimitCache;
 use crate::engine::Engine;
 use crate::limits::RespLimits;
 use crate::net::buffers::{BufferPool, TransportLimits};
@@ -17,10 +17,10 @@ pub(crate) struct Service {
     pub(super) engine: Arc<Engine>,
     pub(super) limits: RespLimits,
     pub(super) buffers: Rc<BufferPool>,
-    /// Limits that came with commands lately.
-    pub(super) rates: Rates,
+    /// Limits that came with recent commands.
+    pub(super) inline_limits: LimitCache,
     /// Parsed commands, reused so that parsing allocates nothing.
-    pub(super) commands: Pool<Commands>,
+    pub(super) commands: Pool<CommandBatch>,
 }
 
 impl Service {
@@ -31,7 +31,7 @@ impl Service {
             timeout: limits.timeout,
             idle: None,
         }));
-        let (rates, commands) = (Rates::default(), Pool::default());
-        Rc::new(Service { worker, engine, limits, buffers, rates, commands })
+        let (inline_limits, commands) = (LimitCache::default(), Pool::default());
+        Rc::new(Service { worker, engine, limits, buffers, inline_limits, commands })
     }
 }

@@ -1,71 +1,71 @@
-//! `MULTI`, `EXEC` and `DISCARD`: commands that are done when all of them are there. Some clients send
-//! every pipeline so.
+//! `MULTI`, `EXEC` and `DISCARD`. Some clients send every pipeline as a transaction.
 
 use super::commands;
 use super::errors::{unknown, wrong_arity};
-use super::parse::{Command, Commands};
+use super::parse::{Command, CommandBatch};
 
-/// What was sent since `MULTI`.
+/// The commands queued since `MULTI`.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     bytes: Vec<u8>,
-    commands: Commands,
-    /// How many bytes all of it takes.
-    held: usize,
-    /// Whether something was wrong, so that none of it is done.
-    spoiled: bool,
+    commands: CommandBatch,
+    /// Number of bytes that the queued commands take.
+    queued_bytes: usize,
+    /// Whether a command was invalid, so that `EXEC` fails.
+    is_aborted: bool,
 }
 
-/// What becomes of a command that comes while others are queued.
-pub(crate) enum Queued {
-    /// It waits with the others.
-    Waits,
-    /// It is `EXEC`: they are done now.
+/// What to do with a command inside a transaction.
+pub(crate) enum QueueResult {
+    /// Reply `QUEUED`.
+    Queued,
+    /// Execute the queued commands.
     Exec,
-    /// It is `DISCARD`: they are forgotten.
+    /// Discard the queued commands.
     Discard,
-    /// It is not queued, but done at once: it ends the transaction in its own way.
-    Now,
-    /// It cannot be done, and this is why.
-    Wrong(Vec<u8>),
+    /// Execute this command at once. It ends the transaction in its own way.
+    Immediate,
+    /// Reply with this error.
+    Error(Vec<u8>),
 }
 
 impl Queue {
-    /// Takes a command, unless more than so many bytes would wait.
-    pub(crate) fn take(&mut self, command: &Command<'_>, most_bytes: usize) -> Queued {
-        let name = command.word(0).unwrap_or_default().to_ascii_uppercase();
-        match (name.as_slice(), commands::fits(command)) {
-            (_, None) => self.spoil(unknown(command)),
-            (_, Some(false)) => self.spoil(wrong_arity(command)),
-            (b"EXEC", _) => Queued::Exec,
-            (b"DISCARD", _) => Queued::Discard,
-            (b"QUIT" | b"RESET", _) => Queued::Now,
-            (b"MULTI", _) => Queued::Wrong(b"ERR MULTI calls can not be nested".to_vec()),
-            // Answers to what waits cannot be left out: there is one list of them.
-            (b"CLIENT", _) if is_reply(command) => {
-                self.spoil(b"ERR CLIENT REPLY is not for transactions".to_vec())
+    /// Queues a command, unless the queue would take more than `max_bytes`.
+    pub(crate) fn push(&mut self, command: &Command<'_>, max_bytes: usize) -> QueueResult {
+        let name = command.arg(0).unwrap_or_default().to_ascii_uppercase();
+        match (name.as_slice(), commands::is_arity_valid(command)) {
+            (_, None) => self.abort(unknown(command)),
+            (_, Some(false)) => self.abort(wrong_arity(command)),
+            (b"EXEC", _) => QueueResult::Exec,
+            (b"DISCARD", _) => QueueResult::Discard,
+            (b"QUIT" | b"RESET", _) => QueueResult::Immediate,
+            (b"MULTI", _) => QueueResult::Error(b"ERR MULTI calls can not be nested".to_vec()),
+            // A reply within the array of replies to EXEC cannot be left out.
+            (b"CLIENT", _) if is_client_reply(command) => {
+                self.abort(b"ERR CLIENT REPLY is not allowed in transactions".to_vec())
             }
-            // None of it will be done.
-            _ if self.spoiled => Queued::Waits,
-            _ if self.held + command.held() > most_bytes => {
-                self.spoil(b"ERR too many bytes in one transaction".to_vec())
+            // EXEC will fail, so there is no need to keep the command.
+            _ if self.is_aborted => QueueResult::Queued,
+            _ if self.queued_bytes + command.queued_bytes() > max_bytes => {
+                let error = format!("ERR transaction is larger than {max_bytes} bytes");
+                self.abort(error.into_bytes())
             }
             _ => {
-                self.held += command.held();
+                self.queued_bytes += command.queued_bytes();
                 self.commands.push(command, &mut self.bytes);
-                Queued::Waits
+                QueueResult::Queued
             }
         }
     }
 
-    /// One command cannot be done, and so neither can the others.
-    fn spoil(&mut self, wrong: Vec<u8>) -> Queued {
-        *self = Queue { spoiled: true, ..Queue::default() };
-        Queued::Wrong(wrong)
+    /// Drops all queued commands because of an invalid one.
+    fn abort(&mut self, error: Vec<u8>) -> QueueResult {
+        *self = Queue { is_aborted: true, ..Queue::default() };
+        QueueResult::Error(error)
     }
 
-    pub(crate) fn is_spoiled(&self) -> bool {
-        self.spoiled
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.is_aborted
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -77,6 +77,6 @@ impl Queue {
     }
 }
 
-fn is_reply(command: &Command<'_>) -> bool {
-    command.word(1).is_some_and(|word| word.eq_ignore_ascii_case(b"REPLY"))
+fn is_client_reply(command: &Command<'_>) -> bool {
+    command.arg(1).is_some_and(|arg| arg.eq_ignore_ascii_case(b"REPLY"))
 }

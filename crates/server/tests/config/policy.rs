@@ -1,6 +1,6 @@
 //! `[policy.NAME]`.
 
-/// Texts, and what is told of them.
+/// Config files and the errors they give.
 pub(crate) const CASES: [(&str, &str); 35] = [
     (
         "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
@@ -22,36 +22,34 @@ pub(crate) const CASES: [(&str, &str); 35] = [
     ),
     (
         "[policy.\"cl.throttle\"]\nlimits = [\"gcra 1/s\"]",
-        "1:9: a policy cannot be called \"cl.throttle\": the limits of the command CL.THROTTLE \
-         count under that name",
+        "1:9: policy name \"cl.throttle\" is reserved for the command CL.THROTTLE",
     ),
     (
         "[policy.\"a.candidate\"]\nlimits = [\"gcra 1/s\"]",
-        "1:9: a policy cannot be called \"a.candidate\": the candidate of another policy may \
-         count under that name",
+        "1:9: policy name \"a.candidate\" is reserved for the candidate of another policy",
     ),
     (
         "[policy.cl.throttle]\nlimits = [\"gcra 1/s\"]",
-        "1:9: policy.cl has no limits; expected limits = [\"…\"]\n1:12: policy.cl.throttle is \
-         not known; expected limits, candidate, overrides, enforce, headers, distribution or \
-         on_failure",
+        "1:9: missing key policy.cl.limits; expected limits = [\"…\"]\n1:12: unknown key \
+         policy.cl.throttle; expected limits, candidate, overrides, enforce, headers, \
+         distribution or on_failure",
     ),
-    ("[policy.a]", "1:9: policy.a has no limits; expected limits = [\"…\"]"),
-    ("[policy.a]\nlimits = []", "2:10: policy.a.limits is empty, so that all would pass"),
+    ("[policy.a]", "1:9: missing key policy.a.limits; expected limits = [\"…\"]"),
+    ("[policy.a]\nlimits = []", "2:10: policy.a.limits is empty; expected at least one limit"),
     (
         "[policy.a]\nlimits = \"gcra 1/s\"",
-        "2:10: policy.a.limits is a string; expected a list of limit lines, such as [\"gcra \
-         100/s burst 200\"]",
+        "2:10: policy.a.limits is a string; expected a list of limits, such as [\"gcra 100/s \
+         burst 200\"]",
     ),
     (
         "[policy.a]\nlimits = [1]",
-        "2:11: an item of policy.a.limits is a whole number; expected a limit line, such as \
-         \"gcra 100/s burst 200\"",
+        "2:11: an item of policy.a.limits is a whole number; expected a limit, such as \"gcra \
+         100/s burst 200\"",
     ),
     (
         "[policy.a]\nlimits = [[\"gcra 1/s\"]]",
-        "2:11: an item of policy.a.limits is a list; expected a limit line, such as \"gcra \
-         100/s burst 200\"",
+        "2:11: an item of policy.a.limits is a list; expected a limit, such as \"gcra 100/s \
+         burst 200\"",
     ),
     (
         "[policy.a]\nlimits = [\"\"]",
@@ -90,36 +88,36 @@ pub(crate) const CASES: [(&str, &str); 35] = [
     ),
     (
         "[policy.a]\nlimts = [\"gcra 1/s\"]",
-        "1:9: policy.a has no limits; expected limits = [\"…\"]\n2:1: policy.a.limts is not \
-         known; expected limits, candidate, overrides, enforce, headers, distribution or \
-         on_failure (did you mean \"limits\"?)",
+        "1:9: missing key policy.a.limits; expected limits = [\"…\"]\n2:1: unknown key \
+         policy.a.limts; expected limits, candidate, overrides, enforce, headers, distribution \
+         or on_failure (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nlimit = \"gcra 1/s\"",
-        "3:1: policy.a.limit is not known; expected limits, candidate, overrides, enforce, \
+        "3:1: unknown key policy.a.limit; expected limits, candidate, overrides, enforce, \
          headers, distribution or on_failure (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \"shadw\"",
-        "3:11: enforce \"shadw\" is not known; expected on, shadow, silent, off or a share such \
-         as 25% (did you mean \"shadow\"?)",
+        "3:11: enforce \"shadw\" is not known; expected on, shadow, silent, off or a percentage \
+         such as 25% (did you mean \"shadow\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \"101%\"",
-        "3:11: enforce \"101%\" is not known; expected on, shadow, silent, off or a share such \
-         as 25%",
+        "3:11: enforce \"101%\" is not known; expected on, shadow, silent, off or a percentage \
+         such as 25%",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = 25",
-        "3:11: policy.a.enforce is a whole number; expected on, shadow, silent, off or a share \
-         such as \"25%\"",
+        "3:11: policy.a.enforce is a whole number; expected on, shadow, silent, off or a \
+         percentage such as \"25%\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \
          \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
         "3:11: policy.a.enforce is \
-         \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\"; expected on, \
-         shadow, silent, off or a share such as \"25%\"",
+         \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…\"; expected on, shadow, \
+         silent, off or a percentage such as \"25%\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nheaders = \"draft8\"",
@@ -150,8 +148,8 @@ pub(crate) const CASES: [(&str, &str); 35] = [
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ncandidate = \"gcra 1/s\"",
-        "3:13: policy.a.candidate is a string; expected a list of limit lines, such as [\"gcra \
-         100/s burst 200\"]",
+        "3:13: policy.a.candidate is a string; expected a list of limits, such as [\"gcra 100/s \
+         burst 200\"]",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ncandidate = [\"gcra 0/s\"]",
@@ -160,18 +158,19 @@ pub(crate) const CASES: [(&str, &str); 35] = [
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ncandidate = [\"gcra 1/s per user\"]",
-        "3:13: policy.a.candidate counts per user; expected only whom the limits count as well",
+        "3:13: policy.a.candidate counts per user; expected only subjects that the limits also \
+         count",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s per ip\", \"gcra 1/s per user\"]\ncandidate = [\"gcra \
          1/s per all\", \"gcra 1/s\"]",
-        "3:13: policy.a.candidate counts the nameless key; expected only whom the limits count \
-         as well",
+        "3:13: policy.a.candidate counts the nameless key; expected only subjects that the \
+         limits also count",
     ),
     (
         "[policy.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]\nlimits = [\"gcra \
          1/s\"]\ncandidate = [\"gcra 2/s\"]",
-        "3:13: a policy with a candidate has a name of at most 54 bytes, since the candidate \
-         counts under it with .candidate at its end",
+        "3:13: the name of a policy with a candidate has at most 54 bytes, since the candidate \
+         is stored under the name with .candidate appended",
     ),
 ];

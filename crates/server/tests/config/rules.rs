@@ -1,8 +1,8 @@
 //! `[[rule]]` and `[lists]`.
 
-/// Texts, and what is told of them.
+/// Config files and the errors they give.
 pub(crate) const CASES: [(&str, &str); 27] = [
-    ("[[rule]]", "1:1: rule has no policy"),
+    ("[[rule]]", "1:1: missing key rule.policy"),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"b\"",
         "4:10: rule.policy is \"b\"; expected a policy of this file: \"a\"",
@@ -14,11 +14,11 @@ pub(crate) const CASES: [(&str, &str); 27] = [
     ),
     (
         "[[rule]]\npolicy = \"a\"",
-        "2:10: rule.policy is \"a\"; expected a policy of this file, which has none",
+        "2:10: rule.policy is \"a\"; expected a policy of this file, but it has none",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = 5",
-        "4:10: rule.policy is a whole number; expected the name of a policy of this file",
+        "4:10: rule.policy is a whole number; expected the name of a policy",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\nwhen = 5",
@@ -49,7 +49,7 @@ pub(crate) const CASES: [(&str, &str); 27] = [
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\nwhen = { methods = [] }",
-        "5:10: rule.when.methods is not known; expected method, path or host (did you mean \
+        "5:10: unknown key rule.when.methods; expected method, path or host (did you mean \
          \"method\"?)",
     ),
     (
@@ -63,12 +63,12 @@ pub(crate) const CASES: [(&str, &str); 27] = [
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\nkeys = { ip = 5 }",
-        "5:15: rule.keys.ip is a whole number; expected where the key is, such as \
+        "5:15: rule.keys.ip is a whole number; expected the source of the key, such as \
          \"client.address\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\nkeys = { ip = \"\" }",
-        "5:15: rule.keys.ip is empty; expected where the key is, such as \"client.address\"",
+        "5:15: rule.keys.ip is empty; expected the source of the key, such as \"client.address\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\ncost = 0",
@@ -84,7 +84,7 @@ pub(crate) const CASES: [(&str, &str); 27] = [
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\n[[rule]]\npolicy = \"a\"\nlimit = 1",
-        "5:1: rule.limit is not known; expected when, policy, keys or cost",
+        "5:1: unknown key rule.limit; expected when, policy, keys or cost",
     ),
     (
         "[lists]\nallow = \"10.0.0.0/8\"",
@@ -115,5 +115,5 @@ pub(crate) const CASES: [(&str, &str); 27] = [
         "2:9: an item of lists.deny is \"a b=1\"; expected an address, or a network such as \
          10.0.0.0/8 or 2001:db8::/32, or a key such as \"user=7\"",
     ),
-    ("[lists]\nblock = []", "2:1: lists.block is not known; expected allow or deny"),
+    ("[lists]\nblock = []", "2:1: unknown key lists.block; expected allow or deny"),
 ];

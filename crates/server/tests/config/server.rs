@@ -1,6 +1,6 @@
 //! `[server]`.
 
-/// Texts, and what is told of them.
+/// Config files and the errors they give.
 pub(crate) const CASES: [(&str, &str); 57] = [
     (
         "[server]\nhttp = \"localhost:8080\"",
@@ -49,23 +49,26 @@ pub(crate) const CASES: [(&str, &str); 57] = [
         "[server]\ngrpc = \"127.0.0.1:8080\"",
         "2:8: server.grpc is 127.0.0.1:8080; expected an address other than that of server.http",
     ),
-    ("[server]\nthreads = 0", "2:9: server.threads is 0; expected a whole number from 1 to 1024"),
+    ("[server]\nthreads = 0", "2:11: server.threads is 0; expected a whole number from 1 to 1024"),
     (
         "[server]\nthreads = 1025",
-        "2:9: server.threads is 1025; expected a whole number from 1 to 1024",
+        "2:11: server.threads is 1025; expected a whole number from 1 to 1024",
     ),
-    ("[server]\nthreads = -1", "2:9: server.threads is -1; expected a whole number from 1 to 1024"),
+    (
+        "[server]\nthreads = -1",
+        "2:11: server.threads is -1; expected a whole number from 1 to 1024",
+    ),
     (
         "[server]\nthreads = \"two\"",
-        "2:9: server.threads is a string; expected a whole number from 1 to 1024",
+        "2:11: server.threads is a string; expected a whole number from 1 to 1024",
     ),
     (
         "[server]\nthreads = 1.0",
-        "2:9: server.threads is a number with a fraction; expected a whole number from 1 to 1024",
+        "2:11: server.threads is a float; expected a whole number from 1 to 1024",
     ),
     (
         "[server]\nthreads = 99999999999999999999",
-        "2:9: server.threads is 99999999999999999999; expected a whole number from 1 to 1024",
+        "2:11: server.threads is 99999999999999999999; expected a whole number from 1 to 1024",
     ),
     (
         "[server]\ntrusted_proxies = \"10.0.0.0/8\"",
@@ -99,25 +102,25 @@ pub(crate) const CASES: [(&str, &str); 57] = [
         "2:15: server.ipv6_prefix is a string; expected a whole number from 32 to 128",
     ),
     ("[server]\ntls = true", "2:7: server.tls is a boolean; expected a table"),
-    ("[server.tls]\ncert = \"a.pem\"", "1:9: server.tls has no key"),
+    ("[server.tls]\ncert = \"a.pem\"", "1:9: missing key server.tls.key"),
     (
         "[server.tls]\ncert = \"\"\nkey = 5",
-        "2:8: server.tls.cert is empty; expected the name of a file\n3:7: server.tls.key is a \
-         whole number; expected the name of a file",
+        "2:8: server.tls.cert is empty; expected a file name\n3:7: server.tls.key is a whole \
+         number; expected a file name",
     ),
     (
         "[server.tls]\ncert = \"a\"\nkey = \"b\"\nca = \"c\"",
-        "4:1: server.tls.ca is not known; expected cert, key or client_ca",
+        "4:1: unknown key server.tls.ca; expected cert, key or client_ca",
     ),
     ("[server]\nauth = \"secret\"", "2:8: server.auth is a string; expected a table"),
     (
         "[server.auth]\ntoken = \"secret\"",
-        "2:1: server.auth.token is not known; expected token_file or admin_token_file (did you \
+        "2:1: unknown key server.auth.token; expected token_file or admin_token_file (did you \
          mean \"token_file\"?)",
     ),
     (
         "[server.auth]\ntoken_file = []",
-        "2:14: server.auth.token_file is a list; expected the name of a file",
+        "2:14: server.auth.token_file is a list; expected a file name",
     ),
     ("[server]\nhttp_limits = 1", "2:15: server.http_limits is a whole number; expected a table"),
     ("[server]\nresp_limits = []", "2:15: server.resp_limits is a list; expected a table"),
@@ -141,8 +144,7 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.http_limits]\nbatch = 1.5",
-        "2:9: server.http_limits.batch is a number with a fraction; expected a whole number \
-         from 1 to 1000000",
+        "2:9: server.http_limits.batch is a float; expected a whole number from 1 to 1000000",
     ),
     (
         "[server.http_limits]\npipeline = -1",
@@ -150,7 +152,7 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.http_limits]\nmax_pending_bytes = 0x4000001",
-        "2:16: server.http_limits.max_pending_bytes is 0x4000001; expected a whole number from 1 to \
+        "2:21: server.http_limits.max_pending_bytes is 0x4000001; expected a whole number from 1 to \
          67108864",
     ),
     (
@@ -159,33 +161,33 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.http_limits]\ntimeout = 5",
-        "2:12: server.http_limits.timeout is a whole number; expected a length of time in ms, \
-         s, min or h, such as \"5s\", from 1ms to 1h",
-    ),
-    (
-        "[server.http_limits]\ntimeout = \"5\"",
-        "2:12: server.http_limits.timeout is \"5\"; expected a length of time in ms, s, min or \
-         h, such as \"5s\", from 1ms to 1h",
-    ),
-    (
-        "[server.http_limits]\ntimeout = \"0ms\"",
-        "2:12: server.http_limits.timeout is \"0ms\"; expected a length of time in ms, s, min \
+        "2:11: server.http_limits.timeout is a whole number; expected a duration in ms, s, min \
          or h, such as \"5s\", from 1ms to 1h",
     ),
     (
+        "[server.http_limits]\ntimeout = \"5\"",
+        "2:11: server.http_limits.timeout is \"5\"; expected a duration in ms, s, min or h, such \
+         as \"5s\", from 1ms to 1h",
+    ),
+    (
+        "[server.http_limits]\ntimeout = \"0ms\"",
+        "2:11: server.http_limits.timeout is \"0ms\"; expected a duration in ms, s, min or h, \
+         such as \"5s\", from 1ms to 1h",
+    ),
+    (
         "[server.http_limits]\ntimeout = \"61min\"",
-        "2:12: server.http_limits.timeout is \"61min\"; expected a length of time in ms, s, \
-         min or h, such as \"5s\", from 1ms to 1h",
+        "2:11: server.http_limits.timeout is \"61min\"; expected a duration in ms, s, min or h, \
+         such as \"5s\", from 1ms to 1h",
     ),
     (
         "[server.http_limits]\nidle = \"25h\"",
-        "2:8: server.http_limits.idle is \"25h\"; expected a length of time in ms, s, min or h, \
-         such as \"5s\", from 1ms to 24h",
+        "2:8: server.http_limits.idle is \"25h\"; expected a duration in ms, s, min or h, such \
+         as \"5s\", from 1ms to 24h",
     ),
     (
         "[server.http_limits]\nidle = \"1 s\"",
-        "2:8: server.http_limits.idle is \"1 s\"; expected a length of time in ms, s, min or h, \
-         such as \"5s\", from 1ms to 24h",
+        "2:8: server.http_limits.idle is \"1 s\"; expected a duration in ms, s, min or h, such \
+         as \"5s\", from 1ms to 24h",
     ),
     (
         "[server.http_limits]\nconnections = 1_000_001",
@@ -194,18 +196,17 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.http_limits]\narg_bytes = 1",
-        "2:1: server.http_limits.arg_bytes is not known; expected headers, head_bytes, \
+        "2:1: unknown key server.http_limits.arg_bytes; expected headers, head_bytes, \
          body_bytes, batch, pipeline, max_pending_bytes, streams, timeout, idle, connections or \
-         peer_connections (did \
-         you mean \"body_bytes\"?)",
+         peer_connections (did you mean \"head_bytes\"?)",
     ),
     (
         "[server.resp_limits]\nargs = 0",
-        "2:9: server.resp_limits.args is 0; expected a whole number from 1 to 1000000",
+        "2:8: server.resp_limits.args is 0; expected a whole number from 1 to 1000000",
     ),
     (
         "[server.resp_limits]\narg_bytes = 0",
-        "2:14: server.resp_limits.arg_bytes is 0; expected a whole number from 1 to 67108864",
+        "2:13: server.resp_limits.arg_bytes is 0; expected a whole number from 1 to 67108864",
     ),
     (
         "[server.resp_limits]\ncommand_bytes = true",
@@ -223,13 +224,13 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.resp_limits]\nmax_pending_bytes = 1e3",
-        "2:16: server.resp_limits.max_pending_bytes is a number with a fraction; expected a whole \
-         number from 1 to 67108864",
+        "2:21: server.resp_limits.max_pending_bytes is a float; expected a whole number from 1 \
+         to 67108864",
     ),
     (
         "[server.resp_limits]\ntimeout = \"2h\"",
-        "2:12: server.resp_limits.timeout is \"2h\"; expected a length of time in ms, s, min \
-         or h, such as \"5s\", from 1ms to 1h",
+        "2:11: server.resp_limits.timeout is \"2h\"; expected a duration in ms, s, min or h, \
+         such as \"5s\", from 1ms to 1h",
     ),
     (
         "[server.resp_limits]\nconnections = 0",
@@ -237,8 +238,8 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     ),
     (
         "[server.resp_limits]\nheaders = 1",
-        "2:1: server.resp_limits.headers is not known; expected args, arg_bytes, \
-         command_bytes, transaction_bytes, pipeline, max_pending_bytes, timeout, \
-         connections or peer_connections",
+        "2:1: unknown key server.resp_limits.headers; expected args, arg_bytes, command_bytes, \
+         transaction_bytes, pipeline, max_pending_bytes, timeout, connections or \
+         peer_connections",
     ),
 ];

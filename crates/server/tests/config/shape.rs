@@ -1,6 +1,6 @@
-//! Tables where values belong, values where tables do, and words nobody knows.
+//! Values of the wrong type, and unknown keys.
 
-/// Texts, and what is told of them.
+/// Config files and the errors they give.
 pub(crate) const CASES: [(&str, &str); 22] = [
     ("server = 1", "1:10: server is a whole number; expected a table"),
     ("[[server]]", "1:1: server is a list; expected a table"),
@@ -17,24 +17,24 @@ pub(crate) const CASES: [(&str, &str); 22] = [
     ("lists = true", "1:9: lists is a boolean; expected a table"),
     (
         "[polcy.a]",
-        "1:2: polcy is not known; expected server, store, policy, rule or lists (did you mean \
+        "1:2: unknown key polcy; expected server, store, policy, rule or lists (did you mean \
          \"policy\"?)",
     ),
     (
         "[Server]",
-        "1:2: Server is not known; expected server, store, policy, rule or lists (did you mean \
+        "1:2: unknown key Server; expected server, store, policy, rule or lists (did you mean \
          \"server\"?)",
     ),
-    ("[x]", "1:2: x is not known; expected server, store, policy, rule or lists"),
-    ("\"\" = 1", "1:1: \"\" is not known; expected server, store, policy, rule or lists"),
-    ("\"a b\" = 1", "1:1: \"a b\" is not known; expected server, store, policy, rule or lists"),
+    ("[x]", "1:2: unknown key x; expected server, store, policy, rule or lists"),
+    ("\"\" = 1", "1:1: unknown key \"\"; expected server, store, policy, rule or lists"),
+    ("\"a b\" = 1", "1:1: unknown key \"a b\"; expected server, store, policy, rule or lists"),
     (
         "\"\\u001b[31m\" = 1",
-        "1:1: \"\\u{1b}[31m\" is not known; expected server, store, policy, rule or lists",
+        "1:1: unknown key \"\\u{1b}[31m\"; expected server, store, policy, rule or lists",
     ),
     (
         "server.htp = \"off\"",
-        "1:8: server.htp is not known; expected http, resp, grpc, threads, http_limits, \
+        "1:8: unknown key server.htp; expected http, resp, grpc, threads, http_limits, \
          resp_limits, trusted_proxies, ipv6_prefix, tls or auth (did you mean \"http\"?)",
     ),
     (
@@ -43,19 +43,19 @@ pub(crate) const CASES: [(&str, &str); 22] = [
          or off",
     ),
     (
-        "[server]\nhttpbounds = {}",
-        "2:1: server.httpbounds is not known; expected http, resp, grpc, threads, http_limits, \
+        "[server]\nhttplimits = {}",
+        "2:1: unknown key server.httplimits; expected http, resp, grpc, threads, http_limits, \
          resp_limits, trusted_proxies, ipv6_prefix, tls or auth (did you mean \"http_limits\"?)",
     ),
     (
         "[server.policy.a]",
-        "1:9: server.policy is not known; expected http, resp, grpc, threads, http_limits, \
+        "1:9: unknown key server.policy; expected http, resp, grpc, threads, http_limits, \
          resp_limits, trusted_proxies, ipv6_prefix, tls or auth",
     ),
-    ("[a.b.c]\nd = 1", "1:2: a is not known; expected server, store, policy, rule or lists"),
+    ("[a.b.c]\nd = 1", "1:2: unknown key a; expected server, store, policy, rule or lists"),
     (
         "x = 1979-05-27\ny = 1.5",
-        "1:1: x is not known; expected server, store, policy, rule or lists\n2:1: y is not \
-         known; expected server, store, policy, rule or lists",
+        "1:1: unknown key x; expected server, store, policy, rule or lists\n2:1: unknown key y; \
+         expected server, store, policy, rule or lists",
     ),
 ];

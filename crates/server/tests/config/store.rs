@@ -1,25 +1,25 @@
 //! `[store]`.
 
-/// Texts, and what is told of them.
+/// Config files and the errors they give.
 pub(crate) const CASES: [(&str, &str); 20] = [
     (
         "[store]\nurl = \"localhost:6379\"",
-        "2:7: store.url is not the URL of a store: there is no scheme; expected \
-         redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
+        "2:7: store.url: not the URL of a store: there is no scheme; expected redis://host:port, \
+         rediss://host:port (TLS), redis+cluster://host:port,host:port or \
          redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
          over TLS), or memory:",
     ),
     (
         "[store]\nurl = \"http://me:secret@localhost\"",
-        "2:7: store.url is not the URL of a store: the scheme is \"http\"; expected \
+        "2:7: store.url: not the URL of a store: the scheme is \"http\"; expected \
          redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
          redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
          over TLS), or memory:",
     ),
     (
         "[store]\nurl = \"\"",
-        "2:7: store.url is not the URL of a store: there is no scheme; expected \
-         redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
+        "2:7: store.url: not the URL of a store: there is no scheme; expected redis://host:port, \
+         rediss://host:port (TLS), redis+cluster://host:port,host:port or \
          redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
          over TLS), or memory:",
     ),
@@ -30,15 +30,15 @@ pub(crate) const CASES: [(&str, &str); 20] = [
     ),
     (
         "[store]\nurl = \"redis+sentinel://:secret@a:1\"",
-        "2:7: store.url is not the URL of a store: the name of the primary is missing after the \
+        "2:7: store.url: not the URL of a store: the name of the primary is missing after the \
          hosts; expected redis://host:port, rediss://host:port (TLS), \
          redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/name \
          (rediss+cluster:// and rediss+sentinel:// over TLS), or memory:",
     ),
     (
         "[store]\nurl = \"redis://:secret@localhost:99999\"",
-        "2:7: store.url is not the URL of a store: it cannot be read; expected \
-         redis://host:port, rediss://host:port (TLS), redis+cluster://host:port,host:port or \
+        "2:7: store.url: not the URL of a store: it cannot be read; expected redis://host:port, \
+         rediss://host:port (TLS), redis+cluster://host:port,host:port or \
          redis+sentinel://host:port,host:port/name (rediss+cluster:// and rediss+sentinel:// \
          over TLS), or memory:",
     ),
@@ -81,22 +81,22 @@ pub(crate) const CASES: [(&str, &str); 20] = [
     ("[store]\nwhen_full = true", "2:13: store.when_full is a boolean; expected deny or allow"),
     (
         "[store]\ntimeout = 20",
-        "2:12: store.timeout is a whole number; expected a length of time in ms, s, min or h, \
-         such as \"5s\", from 1ms to 1min",
-    ),
-    (
-        "[store]\ntimeout = \"20\"",
-        "2:12: store.timeout is \"20\"; expected a length of time in ms, s, min or h, such as \
+        "2:11: store.timeout is a whole number; expected a duration in ms, s, min or h, such as \
          \"5s\", from 1ms to 1min",
     ),
     (
+        "[store]\ntimeout = \"20\"",
+        "2:11: store.timeout is \"20\"; expected a duration in ms, s, min or h, such as \"5s\", \
+         from 1ms to 1min",
+    ),
+    (
         "[store]\ntimeout = \"2min\"",
-        "2:12: store.timeout is \"2min\"; expected a length of time in ms, s, min or h, such \
-         as \"5s\", from 1ms to 1min",
+        "2:11: store.timeout is \"2min\"; expected a duration in ms, s, min or h, such as \
+         \"5s\", from 1ms to 1min",
     ),
     (
         "[store]\nmax_key = 1",
-        "2:1: store.max_key is not known; expected url, prefix, max_keys, when_full or timeout \
+        "2:1: unknown key store.max_key; expected url, prefix, max_keys, when_full or timeout \
          (did you mean \"max_keys\"?)",
     ),
     (
@@ -104,7 +104,6 @@ pub(crate) const CASES: [(&str, &str); 20] = [
          \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \
          \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\", \
          \"gcra 1/s\", \"gcra 1/s\", \"gcra 1/s\"]",
-        "4:10: policy.a.limits is a list of 17 limits; expected at most 16 where the store is \
-         not memory:",
+        "4:10: policy.a.limits has 17 limits; expected at most 16 for a store other than memory:",
     ),
 ];

@@ -1,9 +1,9 @@
-//! What can be looked at.
+//! Pages: health, policies and the OpenAPI description.
 
 use serde_json::{Value, json};
 
-use crate::Talk;
-use crate::support::http::Answer;
+use crate::Fixture;
+use crate::support::http::Response;
 
 const POLICIES: &str = "
 [policy.default]
@@ -17,20 +17,20 @@ overrides = [{ key = \"user=42\", factor = 0.1 }, { key = \"secret\", factor = 3
 ";
 
 #[test]
-fn it_says_that_it_is_there() {
-    let talk = &mut Talk::of(POLICIES);
+fn health_and_readiness() {
+    let fixture = &mut Fixture::new(POLICIES);
     for (path, text) in [("/healthz", "ok\n"), ("/readyz", "ready\n")] {
-        let Answer { status, body, fields } = talk.client.get(path);
+        let Response { status, body, headers } = fixture.client.get(path);
         assert_eq!((status, body.as_str()), (200, text));
-        assert!(fields.contains(&("cache-control".into(), "no-store".into())), "{fields:?}");
+        assert!(headers.contains(&("cache-control".into(), "no-store".into())), "{headers:?}");
     }
 }
 
 #[test]
-fn policies_are_listed_and_people_are_not() {
-    let talk = &mut Talk::of(POLICIES);
-    let answer = talk.client.get("/v1/policies");
-    assert_eq!((answer.status, answer.field("content-type")), (200, Some("application/json")));
+fn policies_are_listed_without_keys() {
+    let fixture = &mut Fixture::new(POLICIES);
+    let response = fixture.client.get("/v1/policies");
+    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
     let expected = json!({"policies": [
         {
             "name": "api",
@@ -49,19 +49,19 @@ fn policies_are_listed_and_people_are_not() {
             "overrides": 0,
         },
     ]});
-    assert_eq!(answer.json(), expected);
-    assert!(!answer.body.contains("42") && !answer.body.contains("secret"));
-    let none = &mut Talk::of("");
+    assert_eq!(response.json(), expected);
+    assert!(!response.body.contains("42") && !response.body.contains("secret"));
+    let none = &mut Fixture::new("");
     assert_eq!(none.client.get("/v1/policies").json(), json!({"policies": []}));
 }
 
-/// Every operation that is described is answered as it is described.
+/// The examples of all described operations succeed.
 #[test]
-fn the_description_holds() {
-    let talk = &mut Talk::of(POLICIES);
-    let answer = talk.client.get("/openapi.json");
-    assert_eq!((answer.status, answer.field("content-type")), (200, Some("application/json")));
-    let api = answer.json();
+fn the_openapi_description_is_correct() {
+    let fixture = &mut Fixture::new(POLICIES);
+    let response = fixture.client.get("/openapi.json");
+    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
+    let api = response.json();
     assert_eq!(api["openapi"], "3.1.0");
     assert_eq!(api["info"]["version"], env!("CARGO_PKG_VERSION"));
     let paths = api["paths"].as_object().unwrap();
@@ -71,20 +71,20 @@ fn the_description_holds() {
             let body = operation["requestBody"]["content"]["application/json"]["example"].clone();
             let body = if body.is_null() { String::new() } else { body.to_string() };
             let method = method.to_uppercase();
-            talk.client.send(format!(
+            fixture.client.send(format!(
                 "{method} {path}?key=a HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
                  content-length: {}\r\n\r\n{body}",
                 body.len()
             ));
             let is_head = method == "HEAD";
-            let answer = if is_head { talk.client.head() } else { talk.client.answer() };
-            assert_eq!(answer.status, 200, "{method} {path}: {answer:?}");
+            let response = if is_head { fixture.client.head() } else { fixture.client.response() };
+            assert_eq!(response.status, 200, "{method} {path}: {response:?}");
         }
     }
     assert_refs(&api, &api);
 }
 
-/// Whatever is referred to is there.
+/// Checks that the target of every `$ref` exists.
 fn assert_refs(api: &Value, part: &Value) {
     match part {
         Value::Object(members) => {
@@ -100,18 +100,19 @@ fn assert_refs(api: &Value, part: &Value) {
 }
 
 #[test]
-fn a_head_is_the_head_of_the_page() {
-    let talk = &mut Talk::of(POLICIES);
+fn a_head_request_gets_the_headers_of_the_page() {
+    let fixture = &mut Fixture::new(POLICIES);
     for path in ["/healthz", "/readyz", "/metrics", "/v1/policies", "/openapi.json"] {
-        let page = talk.client.get(path);
-        talk.client.send(format!("HEAD {path} HTTP/1.1\r\nhost: t\r\n\r\n"));
-        let head = talk.client.head();
-        let kind =
-            |answer: &Answer| (answer.status, answer.field("content-type").map(String::from));
+        let page = fixture.client.get(path);
+        fixture.client.send(format!("HEAD {path} HTTP/1.1\r\nhost: t\r\n\r\n"));
+        let head = fixture.client.head();
+        let kind = |response: &Response| {
+            (response.status, response.header("content-type").map(String::from))
+        };
         assert_eq!(kind(&head), kind(&page), "{path}");
         if path != "/metrics" {
-            assert_eq!(head.field("content-length"), page.field("content-length"), "{path}");
+            assert_eq!(head.header("content-length"), page.header("content-length"), "{path}");
         }
     }
-    talk.client.is_healthy();
+    fixture.client.assert_healthy();
 }

@@ -1,4 +1,4 @@
-//! HTTP/1 in bytes: requests as text, answers taken apart.
+//! HTTP/1 requests as text, and parsed responses.
 
 use std::io::{self, BufRead as _, ErrorKind, Read as _};
 
@@ -8,14 +8,14 @@ use tollgate_server::{Server, ServerBuilder};
 
 use super::Client;
 
-/// What is asked when all that matters is that there is an answer.
+/// A request for tests that only need some response.
 pub(crate) const HEALTHZ: &str = "GET /healthz HTTP/1.1\r\nhost: t\r\n\r\n";
 
-/// The answer to that, without its date.
+/// The response to [`HEALTHZ`], without its date.
 pub(crate) const HEALTHY: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\n\
                                   content-length: 3\r\ncache-control: no-store\r\n\r\nok\n";
 
-/// With one loop, on a clock that stands still.
+/// Creates a server with one worker and a manual clock.
 pub(crate) fn server() -> ServerBuilder {
     server_on(&Clock::manual())
 }
@@ -36,21 +36,21 @@ pub(crate) fn post(target: &str, json: &str) -> String {
     )
 }
 
-/// One answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
-    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Answer {
-    /// The only field of that name.
+impl Response {
+    /// Returns the value of a header, and fails if there are several.
     #[track_caller]
-    pub(crate) fn field(&self, name: &str) -> Option<&str> {
-        let mut found = self.fields.iter().filter(|(known, _)| known == name);
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(known, _)| known == name);
         let first = found.next().map(|(_, value)| value.as_str());
-        assert_eq!(found.next(), None, "{name} comes twice");
+        assert_eq!(found.next(), None, "duplicate header {name}");
         first
     }
 
@@ -59,18 +59,18 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The numbers of a decision: whether it is allowed, the limit, and how much remains.
+    /// Returns `allowed`, `limit` and `remaining` of a decision.
     #[track_caller]
-    pub(crate) fn told(&self) -> (bool, Option<u64>, Option<u64>) {
+    pub(crate) fn decision(&self) -> (bool, Option<u64>, Option<u64>) {
         let json = self.json();
-        let told = json["allowed"].as_bool().unwrap_or_else(|| panic!("{self:?}"));
-        assert_eq!(self.status == 200, told, "{self:?}");
-        (told, json["limit"].as_u64(), json["remaining"].as_u64())
+        let allowed = json["allowed"].as_bool().unwrap_or_else(|| panic!("{self:?}"));
+        assert_eq!(self.status == 200, allowed, "{self:?}");
+        (allowed, json["limit"].as_u64(), json["remaining"].as_u64())
     }
 }
 
-/// The same bytes without the lines that say when they were sent.
-pub(crate) fn undated(bytes: &[u8]) -> Vec<u8> {
+/// Removes the `date` headers.
+pub(crate) fn without_date(bytes: &[u8]) -> Vec<u8> {
     const DATE: &[u8] = b"\r\ndate: ";
     const LENGTH: usize = b"\r\ndate: Mon, 16 Nov 2026 00:45:06 GMT".len();
     let (mut left, mut kept) = (bytes, Vec::new());
@@ -85,55 +85,55 @@ pub(crate) fn undated(bytes: &[u8]) -> Vec<u8> {
 
 impl Client {
     pub(crate) fn http(server: &Server) -> Client {
-        Client::at(server.http().unwrap())
+        Client::connect(server.http().unwrap())
     }
 
-    /// The next answer.
+    /// Reads the next response.
     #[track_caller]
-    pub(crate) fn answer(&mut self) -> Answer {
-        self.read_answer(false).unwrap()
+    pub(crate) fn response(&mut self) -> Response {
+        self.read_response(false).unwrap()
     }
 
-    /// The next answer to a `HEAD`, which has only a head.
+    /// Reads the next response to a `HEAD` request, which has no body.
     #[track_caller]
-    pub(crate) fn head(&mut self) -> Answer {
-        self.read_answer(true).unwrap()
+    pub(crate) fn head(&mut self) -> Response {
+        self.read_response(true).unwrap()
     }
 
     #[track_caller]
-    pub(crate) fn get(&mut self, target: &str) -> Answer {
+    pub(crate) fn get(&mut self, target: &str) -> Response {
         self.send(get(target));
-        self.answer()
+        self.response()
     }
 
     #[track_caller]
-    pub(crate) fn post(&mut self, target: &str, json: &str) -> Answer {
+    pub(crate) fn post(&mut self, target: &str, json: &str) -> Response {
         self.send(post(target, json));
-        self.answer()
+        self.response()
     }
 
     #[track_caller]
-    pub(crate) fn is_healthy(&mut self) {
-        let Answer { status, body, .. } = self.get("/healthz");
+    pub(crate) fn assert_healthy(&mut self) {
+        let Response { status, body, .. } = self.get("/healthz");
         assert_eq!((status, body.as_str()), (200, "ok\n"));
     }
 
-    fn read_answer(&mut self, only_head: bool) -> io::Result<Answer> {
+    fn read_response(&mut self, only_head: bool) -> io::Result<Response> {
         let first = self.read_line()?;
         let status = first.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("no status: {first:?}")))?;
-        let (mut fields, mut length) = (Vec::new(), 0);
+        let (mut headers, mut length) = (Vec::new(), 0);
         loop {
             let line = self.read_line()?;
             let Some((name, value)) = line.split_once(": ") else { break };
             if name == "content-length" {
                 length = value.parse().unwrap();
             }
-            fields.push((name.to_owned(), value.to_owned()));
+            headers.push((name.to_owned(), value.to_owned()));
         }
         let mut body = vec![0; if only_head { 0 } else { length }];
         self.0.read_exact(&mut body)?;
-        Ok(Answer { status, fields, body: String::from_utf8(body).unwrap() })
+        Ok(Response { status, headers, body: String::from_utf8(body).unwrap() })
     }
 
     fn read_line(&mut self) -> io::Result<String> {

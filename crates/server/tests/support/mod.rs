@@ -1,4 +1,4 @@
-//! A client that speaks in bytes, and servers on clocks that stand still.
+//! A client for raw bytes, and servers with manual clocks.
 
 pub(crate) mod http;
 pub(crate) mod slow;
@@ -12,14 +12,14 @@ use tollgate::{Clock, Decision, Error, MemoryStore, Request};
 use tollgate_core::{Act, Name, Policy};
 use tollgate_server::{Server, ServerBuilder};
 
-/// Only whoever would wait for ever comes to know it: the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// How long to wait before a test fails. It is long, as the machine may be busy.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) fn policy(name: &str, lines: &[&str]) -> Policy {
     Policy::parse(Name::new(name).unwrap(), lines).unwrap()
 }
 
-/// With one loop, on a clock that stands still.
+/// Creates a server with one worker and a manual clock.
 pub(crate) fn server() -> ServerBuilder {
     server_on(&Clock::manual())
 }
@@ -29,16 +29,17 @@ pub(crate) fn server_on(clock: &Clock) -> ServerBuilder {
     Server::builder().memory(store).resp("127.0.0.1:0".parse().unwrap()).threads(1)
 }
 
-/// As many as this process may have, with one end for the server and one for the client.
-pub(crate) fn affordable(clients: usize) -> usize {
+/// Returns `wanted`, or as many clients as the limit on open files allows: each takes one for the server and
+/// one for the client.
+pub(crate) fn max_clients(wanted: usize) -> usize {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find(|line| line.starts_with("Max open files"));
     let files = line.and_then(|line| line.split_ascii_whitespace().nth(3)?.parse().ok());
-    clients.min(files.unwrap_or(1_024_usize).saturating_sub(200) / 2)
+    wanted.min(files.unwrap_or(1_024_usize).saturating_sub(200) / 2)
 }
 
-/// A request of the library, by the name of what it does.
-pub(crate) fn done(request: &Request<'_>, act: Act) -> Result<Decision, Error> {
+/// Performs an operation with the library.
+pub(crate) fn apply(request: &Request<'_>, act: Act) -> Result<Decision, Error> {
     match act {
         Act::Check => request.check(),
         Act::Peek => request.peek(),
@@ -53,18 +54,18 @@ pub(crate) fn done(request: &Request<'_>, act: Act) -> Result<Decision, Error> {
     }
 }
 
-/// A command as clients send it.
-pub(crate) fn array<W: AsRef<[u8]>>(words: &[W]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words.iter().map(AsRef::as_ref) {
-        bytes.extend(format!("${}\r\n", word.len()).bytes());
-        bytes.extend(word);
+/// Encodes a command as an array, as clients send it.
+pub(crate) fn array<A: AsRef<[u8]>>(args: &[A]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
+    for arg in args.iter().map(AsRef::as_ref) {
+        bytes.extend(format!("${}\r\n", arg.len()).bytes());
+        bytes.extend(arg);
         bytes.extend(b"\r\n");
     }
     bytes
 }
 
-/// The same from words that have no spaces.
+/// Encodes a command whose arguments contain no spaces.
 pub(crate) fn command(line: &str) -> Vec<u8> {
     array(&line.split_ascii_whitespace().collect::<Vec<_>>())
 }
@@ -72,14 +73,14 @@ pub(crate) fn command(line: &str) -> Vec<u8> {
 pub(crate) struct Client(BufReader<TcpStream>);
 
 impl Client {
-    pub(crate) fn of(server: &Server) -> Client {
-        Client::at(server.resp().unwrap())
+    pub(crate) fn resp(server: &Server) -> Client {
+        Client::connect(server.resp().unwrap())
     }
 
-    pub(crate) fn at(address: SocketAddr) -> Client {
+    pub(crate) fn connect(address: SocketAddr) -> Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Client(BufReader::new(stream))
     }
 
@@ -92,7 +93,7 @@ impl Client {
         self.stream().write_all(bytes.as_ref()).unwrap();
     }
 
-    /// The next answer, in bytes.
+    /// Reads the next reply, in bytes.
     #[track_caller]
     pub(crate) fn reply(&mut self) -> String {
         let mut bytes = Vec::new();
@@ -100,15 +101,16 @@ impl Client {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// Sends bytes and reads one reply.
     #[track_caller]
-    pub(crate) fn ask(&mut self, bytes: impl AsRef<[u8]>) -> String {
+    pub(crate) fn request(&mut self, bytes: impl AsRef<[u8]>) -> String {
         self.send(bytes);
         self.reply()
     }
 
     #[track_caller]
-    pub(crate) fn is_served(&mut self) {
-        assert_eq!(self.ask("PING\r\n"), "+PONG\r\n");
+    pub(crate) fn assert_served(&mut self) {
+        assert_eq!(self.request("PING\r\n"), "+PONG\r\n");
     }
 
     fn read_reply(&mut self, bytes: &mut Vec<u8>) -> io::Result<()> {
@@ -130,27 +132,27 @@ impl Client {
         Ok(())
     }
 
-    /// All that comes until it is enough, or the server closes.
-    pub(crate) fn until(&mut self, enough: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
+    /// Reads until `enough` returns true or the server closes the connection.
+    pub(crate) fn read_until(&mut self, enough: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         while !enough(&bytes) {
-            let more = match self.0.fill_buf() {
+            let chunk = match self.0.fill_buf() {
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
-                more => more?,
+                chunk => chunk?,
             };
-            if more.is_empty() {
+            if chunk.is_empty() {
                 break;
             }
-            let count = more.len();
-            bytes.extend(more);
+            let count = chunk.len();
+            bytes.extend(chunk);
             self.0.consume(count);
         }
         Ok(bytes)
     }
 
-    /// All that comes until the server closes.
+    /// Reads until the server closes the connection.
     #[track_caller]
-    pub(crate) fn rest(&mut self) -> String {
-        String::from_utf8_lossy(&self.until(|_| false).unwrap()).into_owned()
+    pub(crate) fn read_to_end(&mut self) -> String {
+        String::from_utf8_lossy(&self.read_until(|_| false).unwrap()).into_owned()
     }
 }

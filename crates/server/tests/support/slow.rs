@@ -1,4 +1,4 @@
-//! A store that keeps whoever asks waiting, until it may answer.
+//! A store that waits for the test before it responds.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -9,14 +9,14 @@ use tollgate_server::Server;
 
 use super::policy;
 
-/// A store that says when it is asked, and answers when it may.
-struct Slow {
+/// A store that reports each call, and responds once the test allows it.
+struct SlowStore {
     memory: Arc<MemoryStore>,
-    asked: Mutex<Sender<()>>,
-    may: Mutex<Receiver<()>>,
+    call: Mutex<Sender<()>>,
+    resume: Mutex<Receiver<()>>,
 }
 
-impl Store for Slow {
+impl Store for SlowStore {
     fn apply<'a>(
         &'a self,
         ops: &'a [Op<'a>],
@@ -24,9 +24,9 @@ impl Store for Slow {
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
         Apply::Pending(Box::pin(async move {
-            self.asked.lock().unwrap().send(()).unwrap();
-            // Others of the loop have a turn meanwhile.
-            while self.may.lock().unwrap().try_recv().is_err() {
+            self.call.lock().unwrap().send(()).unwrap();
+            // Other tasks of the worker run meanwhile.
+            while self.resume.lock().unwrap().try_recv().is_err() {
                 tokio::task::yield_now().await;
             }
             if let Apply::Pending(later) = self.memory.apply(ops, at, out) {
@@ -36,12 +36,13 @@ impl Store for Slow {
     }
 }
 
-/// A server on such a store: who hears when it is asked, and who lets it answer.
+/// Creates a server with such a store. The receiver gets a message for each call, and the sender lets one call
+/// go on.
 pub(crate) fn server() -> (Server, Receiver<()>, Sender<()>) {
-    let (asked, is_asked) = channel();
-    let (allow, may) = channel();
+    let (call, called) = channel();
+    let (resume, resumed) = channel();
     let memory = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
-    let store = Slow { memory, asked: Mutex::new(asked), may: Mutex::new(may) };
+    let store = SlowStore { memory, call: Mutex::new(call), resume: Mutex::new(resumed) };
     let server = Server::builder()
         .store(Arc::new(store))
         .http("127.0.0.1:0".parse().unwrap())
@@ -49,5 +50,5 @@ pub(crate) fn server() -> (Server, Receiver<()>, Sender<()>) {
         .policy(policy("default", &["gcra 1/s burst 5"]))
         .start()
         .unwrap();
-    (server, is_asked, allow)
+    (server, called, resume)
 }

@@ -210,7 +210,7 @@ impl<'b> Fields<'b> {
             }
             6 if is(name, "origin") => self.has_origin = true,
             10 if is(name, "connection") => self.connection(value),
-            11 if is(name, trace::PARENT) => self.trace = Some(value),
+            11 if is(name, trace::TRACEPARENT) => self.trace = Some(value),
             12 if is(name, "content-type") => self.is_json = is_json(value),
             14 if is(name, "content-length") => {
                 let length = number(value).ok_or(error(400, "invalid Content-Length header"))?;

@@ -1,0 +1,129 @@
+//! Enforcement modes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tollgate::Enforce;
+
+use crate::Fixture;
+use crate::metrics::{decisions, samples};
+use crate::support::Client;
+use crate::support::http::Response;
+
+fn enforced(enforce: &str) -> Fixture {
+    Fixture::new(&format!("[policy.p]\nlimits = [\"gcra 1/s burst 1\"]\nenforce = \"{enforce}\""))
+}
+
+const CHECK: &str = "{\"policy\":\"p\",\"key\":\"a\"}";
+const PROXY: &str = "/check?policy=p&key=a";
+
+/// Uses up the limit. Returns the responses to the next check in JSON and to the next check of a proxy.
+fn denied_responses(fixture: &mut Fixture) -> [Response; 2] {
+    assert_eq!(fixture.client.post("/v1/check", CHECK).status, 200);
+    [fixture.client.post("/v1/check", CHECK), fixture.client.get(PROXY)]
+}
+
+fn outcomes(fixture: &mut Fixture) -> [f64; 3] {
+    let samples = samples(&mut fixture.client);
+    ["allowed", "denied", "shadow_denied"].map(|outcome| samples[&decisions("p", outcome)])
+}
+
+#[test]
+fn on_rejects() {
+    let mut fixture = enforced("on");
+    let [json, proxy] = denied_responses(&mut fixture);
+    assert_eq!([json.status, proxy.status], [429, 429]);
+    assert_eq!(outcomes(&mut fixture), [1.0, 2.0, 0.0]);
+}
+
+#[test]
+fn shadow_counts_and_allows() {
+    let mut fixture = enforced("shadow");
+    let [json, proxy] = denied_responses(&mut fixture);
+    assert_eq!((json.decision(), proxy.status), ((true, Some(1), Some(0)), 200));
+    assert_eq!((&json.json()["retry_after_ms"], json.header("retry-after")), (&json!(0), None));
+    assert_eq!((proxy.body.as_str(), proxy.header("retry-after")), ("", None));
+    assert_eq!(fixture.client.post("/v1/peek", CHECK).decision(), (true, Some(1), Some(0)));
+    assert_eq!(outcomes(&mut fixture), [1.0, 0.0, 2.0]);
+}
+
+/// The denied client does not learn that there is a limit; the caller of the API does.
+#[test]
+fn silent_rejects_without_headers() {
+    let mut fixture = enforced("silent");
+    let [json, proxy] = denied_responses(&mut fixture);
+    assert_eq!((json.decision(), proxy.status), ((false, Some(1), Some(0)), 429));
+    assert_eq!((proxy.body.as_str(), proxy.header("content-type")), ("", None));
+    for response in [&json, &proxy] {
+        let headers = ["retry-after", "ratelimit", "ratelimit-policy"];
+        assert!(headers.iter().all(|name| response.header(name).is_none()), "{response:?}");
+        assert_eq!(response.header("cache-control"), Some("no-store"));
+    }
+    let allowed = fixture.client.get("/check?policy=p&key=b&deny_status=403");
+    assert_eq!((allowed.status, allowed.header("ratelimit")), (200, None));
+    assert_eq!(fixture.client.get("/check?policy=p&key=b&deny_status=403").status, 403);
+}
+
+#[test]
+fn off_counts_nothing() {
+    let mut fixture = enforced("off");
+    let [json, proxy] = denied_responses(&mut fixture);
+    assert_eq!(json.decision(), (true, None, None));
+    assert_eq!(json.json()["bound_by"], Value::Null);
+    assert_eq!((proxy.status, proxy.header("ratelimit")), (200, None));
+    assert_eq!(samples(&mut fixture.client)["tollgate_keys"], 0.0);
+    // There are no limits, so no limit is announced.
+    assert_eq!(proxy.header("ratelimit-policy"), None);
+    // Keys are required nevertheless; otherwise requests would fail when the policy is switched on.
+    assert_eq!(fixture.client.post("/v1/check", "{\"policy\":\"p\"}").status, 422);
+}
+
+/// About a quarter of all keys, and the same ones over every protocol.
+#[test]
+fn a_percentage_enforces_for_the_same_keys() {
+    let (mut one, mut other) = (enforced("25%"), enforced("25%"));
+    let percentage: Enforce = "25%".parse().unwrap();
+    let mut denied = BTreeMap::new();
+    for number in 0..400 {
+        let key = format!("user-{number}");
+        let body = json!({"policy": "p", "key": key, "cost": 2}).to_string();
+        let json = one.client.post("/v1/check", &body).status == 429;
+        let proxy = other.client.get(&format!("/check?policy=p&cost=2&key={key}")).status == 429;
+        let mut resp = Client::resp(&other.server);
+        let resp = resp.request(format!("TG.PEEK p {key} COST 2\r\n")).starts_with("*5\r\n:0\r\n");
+        assert_eq!((json, json), (proxy, resp), "{key}");
+        assert_eq!(json, percentage.holds_for(key.as_bytes()), "{key}");
+        denied.insert(key, json);
+    }
+    let count = denied.values().filter(|denied| **denied).count();
+    assert!((60..140).contains(&count), "{count} of 400");
+    // A higher percentage includes the keys of a lower one.
+    let mut more = enforced("60%");
+    for (key, _) in denied.iter().filter(|(_, denied)| **denied) {
+        let body = json!({"policy": "p", "key": key, "cost": 2}).to_string();
+        assert_eq!(more.client.post("/v1/check", &body).status, 429, "{key}");
+    }
+}
+
+/// The choice depends neither on the order of the keys nor on keys that no limit counts.
+#[test]
+fn a_percentage_enforces_for_the_same_subjects() {
+    let limits = "limits = [\"gcra 1/s burst 1 per ip\", \"gcra 1/s burst 1 per user\"]";
+    let fixture = &mut Fixture::new(&format!("[policy.p]\n{limits}\nenforce = \"25%\""));
+    let mut check =
+        |query: &str| fixture.client.get(&format!("/check?policy=p&cost=2&{query}")).status;
+    let mut wrong = Vec::new();
+    for number in 0..100 {
+        let (ip, user) = (format!("key.ip=ip-{number}"), format!("key.user=user-{number}"));
+        let statuses = [
+            check(&format!("{ip}&{user}")),
+            check(&format!("{user}&{ip}")),
+            check(&format!("{ip}&{user}&key=other")),
+            check(&format!("{ip}&key.x=other&{user}")),
+        ];
+        if statuses.iter().any(|status| *status != statuses[0]) {
+            wrong.push((number, statuses));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of 100 differ: {wrong:?}", wrong.len());
+}

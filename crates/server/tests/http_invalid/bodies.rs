@@ -1,0 +1,176 @@
+//! Bodies: their length and their chunks.
+
+use crate::case::{Case, Reply};
+use crate::support::http::post;
+
+const INVALID_CHUNK: &str = "a piece of the body is malformed";
+const TOO_LARGE: &str = "the body of the request is too large";
+const HEAD: &str = "POST /v1/peek HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n";
+
+/// The response to a peek of the policy `default` with an unused key.
+const FRESH: &str = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after_ms\":0,\
+                     \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
+
+/// Invalid chunks.
+const INVALID_CHUNKS: [&[u8]; 28] = [
+    b"x\r\n",
+    b"-1\r\n",
+    b"+b\r\n",
+    b"0x5\r\n",
+    b" b\r\n",
+    b"\tb\r\n",
+    b"b\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b\r{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b b\r\n",
+    b"b\0\r\n",
+    b"b,c\r\n",
+    b"\xff\r\n",
+    b"b\r\n{\"key\":\"k\"}x\r\n0\r\n\r\n",
+    b"b\r\n{\"key\":\"k\"}\n0\r\n\r\n",
+    b"b\r\n{\"key\":\"k\"}0\r\n\r\n",
+    b"a\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"c\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b\r\n{\"key\":\"k\"}\r\nx\r\n",
+    b"b\r\n{\"key\":\"k\"}\r\n\xd9\xa0\r\n\r\n",
+    b"00000000000000000\r\n\r\n",
+    b"0000000000000000b\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"fffffffffffffffff\r\n",
+    b"10000000000000000b\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    // A chunk size has at least one digit (RFC 9112, 7.1).
+    b"\r\n\r\n",
+    b"b\r\n{\"key\":\"k\"}\r\n\r\n\r\n",
+    b"b\r\n{\"key\":\"k\"}\r\n;x\r\n\r\n",
+    b"b\r\n{\"key\":\"k\"}\r\n \r\n\r\n",
+    // A parser that ends lines at a bare line feed would see other chunks than we do.
+    b"b;x\ny\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+];
+
+/// Invalid trailers: they could hide a request that another parser sees.
+const INVALID_TRAILERS: [&[u8]; 6] = [
+    b"no field",
+    b": x",
+    b"x : y",
+    b"x: a\0b",
+    b"x: a\rb",
+    b"x: y\n\nGET /healthz HTTP/1.1\nhost: t",
+];
+
+/// Valid chunks.
+const VALID_CHUNKS: [&str; 12] = [
+    "b\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    "B\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    "000000000000000b\r\n{\"key\":\"k\"}\r\n000\r\n\r\n",
+    "b;x\r\n{\"key\":\"k\"}\r\n0;y=z\r\n\r\n",
+    "b;x=\"a;b\"\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    "b;\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    "b \r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    "b \t;x\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    "1\r\n{\r\n9\r\n\"key\":\"k\"\r\n1\r\n}\r\n0\r\n\r\n",
+    "b\r\n{\"key\":\"k\"}\r\n0\r\nx: y\r\n\r\n",
+    "b\r\n{\"key\":\"k\"}\r\n0\r\ncontent-length: 5\r\nhost: u\r\nx:\r\n\r\n",
+    "b\r\n{\"key\":\"k\"}\r\n0\r\ntransfer-encoding: chunked\r\n\r\n",
+];
+
+/// Encodes a body as one chunk.
+fn chunk(body: &str) -> String {
+    format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
+}
+
+fn chunked(rest: impl AsRef<[u8]>) -> Vec<u8> {
+    [HEAD.as_bytes(), b"transfer-encoding: chunked\r\n\r\n", rest.as_ref()].concat()
+}
+
+/// The body of a peek with this many bytes.
+fn padded(bytes: usize) -> String {
+    format!("{{\"key\":\"k\"{}}}", " ".repeat(bytes - "{\"key\":\"k\"}".len()))
+}
+
+/// A request with a head of the maximum size.
+fn with_longest_head(rest: &str) -> Vec<u8> {
+    let filled = "transfer-encoding: chunked\r\nx: \r\n\r\n".len() + HEAD.len();
+    let value = "y".repeat(16 * 1024 - filled);
+    format!("{HEAD}transfer-encoding: chunked\r\nx: {value}\r\n\r\n{rest}").into()
+}
+
+/// Sizes at a limit, and one beyond it.
+fn sizes() -> Vec<Case> {
+    let max = 64 * 1024;
+    let huge = |length: &str| format!("{HEAD}content-length: {length}\r\n\r\n");
+    let fits = |sent: Vec<u8>| Case::stays(sent, Reply::json(FRESH));
+    // The same body in chunks of one byte: many more bytes on the wire, but no more to keep.
+    let tiny_chunks = |bytes: usize| -> String {
+        padded(bytes).chars().map(|byte| format!("1\r\n{byte}\r\n")).collect::<String>()
+            + "0\r\n\r\n"
+    };
+    vec![
+        fits(post("/v1/peek", &padded(max)).into()),
+        Case::malformed(post("/v1/peek", &padded(max + 1)), 413, TOO_LARGE),
+        Case::malformed(huge("65537"), 413, TOO_LARGE),
+        Case::malformed(huge("1000000000000"), 413, TOO_LARGE),
+        Case::malformed(huge("18446744073709551615"), 413, TOO_LARGE),
+        Case::malformed(huge("18446744073709551616"), 413, TOO_LARGE),
+        Case::malformed(huge(&"9".repeat(1_000)), 413, TOO_LARGE),
+        fits(chunked(chunk(&padded(max)))),
+        Case::malformed(chunked(chunk(&padded(max + 1))), 413, TOO_LARGE),
+        // The longest head and the longest body together, with the framing of the chunks.
+        fits(with_longest_head(&chunk(&padded(max)))),
+        Case::malformed(chunked("10001\r\n"), 413, TOO_LARGE),
+        Case::malformed(chunked("ffffffffffffffff\r\n"), 413, TOO_LARGE),
+        // One byte, and then a chunk that makes the body one byte too large.
+        Case::malformed(chunked("1\r\na\r\n10000\r\nb"), 413, TOO_LARGE),
+        fits(chunked(tiny_chunks(10_000))),
+        // A request that is longer than any buffer gets a response before the connection is closed.
+        Case::malformed(chunked(tiny_chunks(30_000)), 413, TOO_LARGE),
+        Case::malformed(chunked(format!("b;{}", "x".repeat(100_000))), 413, TOO_LARGE),
+        Case::malformed(
+            chunked(format!("0\r\nx: {}\r\n\r\n", "y".repeat(100_000))),
+            431,
+            "the head of the request is too long",
+        ),
+    ]
+}
+
+/// Requests with `expect: 100-continue`.
+fn expectations() -> Vec<Case> {
+    let body = "{\"key\":\"k\"}";
+    let head = |line: &str, length: usize| {
+        format!(
+            "POST /v1/peek {line}\r\nhost: t\r\ncontent-type: application/json\r\n\
+             expect: 100-continue\r\ncontent-length: {length}\r\n\r\n"
+        )
+    };
+    let new = |length: usize| head("HTTP/1.1", length);
+    vec![
+        // The whole body has arrived, so no 100 is sent.
+        Case::stays(new(body.len()) + body, Reply::json(FRESH)),
+        Case::malformed(new(65_537), 413, TOO_LARGE),
+        Case::stays(
+            "GET /healthz HTTP/1.1\r\nhost: t\r\nexpect: 100-Continue\r\n\r\n",
+            Reply::page("ok\n"),
+        ),
+        Case::closes(head("HTTP/1.0", body.len()) + body, Reply::json(FRESH).closing()),
+    ]
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = sizes();
+    cases.extend(INVALID_CHUNKS.map(|rest| Case::malformed(chunked(rest), 400, INVALID_CHUNK)));
+    cases.extend(INVALID_TRAILERS.map(|line| {
+        let rest = [b"b\r\n{\"key\":\"k\"}\r\n0\r\n", line, b"\r\n\r\n"].concat();
+        Case::malformed(chunked(rest), 400, INVALID_CHUNK)
+    }));
+    cases.extend(VALID_CHUNKS.map(|rest| Case::stays(chunked(rest), Reply::json(FRESH))));
+    cases.extend(expectations());
+    let cut = ["", "b", "b\r\n", "b\r\n{", "b\r\n{\"key\":\"k\"}\r\n0\r\n", "0\r\nx: y\r\n"];
+    cases.extend(cut.map(|rest| Case::cut_off(chunked(rest))));
+    cases.push(Case::cut_off(format!("{HEAD}content-length: 5\r\n\r\nabcd")));
+    // Bodies that a path does not need are read and ignored.
+    let with_body = |method: &str, path: &str| {
+        format!("{method} {path} HTTP/1.1\r\nhost: t\r\ncontent-length: 3\r\n\r\nabc")
+    };
+    cases.push(Case::stays(with_body("GET", "/healthz"), Reply::page("ok\n")));
+    cases.push(Case::rejected(with_body("POST", "/nowhere"), 404, NOWHERE));
+    cases
+}
+
+const NOWHERE: &str = "there is nothing here; see /openapi.json";
