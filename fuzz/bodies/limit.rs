@@ -1,9 +1,9 @@
-//! A limit line, and after it a line with a factor.
+//! A limit line, optionally followed by a line with a factor.
 
 use tollgate_core::{Decimal, Limit};
 use tollgate_sim::Explanation;
 
-/// The ends of what is accepted, and what divides badly.
+/// The bounds of accepted factors, and factors that do not divide evenly.
 const FACTORS: [&str; 6] = ["0", "0.000000001", "0.3", "7", "999999.999999999", "1000000"];
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -27,10 +27,10 @@ pub(crate) fn check(bytes: &[u8]) {
     }
 }
 
-/// What is printed reads as the same limit.
+/// Asserts that the printed limit parses to the same limit.
 fn check_print(limit: &Limit) {
     let printed = limit.to_string();
-    let read = printed.parse::<Limit>().expect(&printed);
-    assert_eq!(read, *limit, "{printed}");
-    assert_eq!(read.to_string(), printed);
+    let parsed = printed.parse::<Limit>().expect(&printed);
+    assert_eq!(parsed, *limit, "{printed}");
+    assert_eq!(parsed.to_string(), printed);
 }

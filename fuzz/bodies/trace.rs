@@ -1,4 +1,4 @@
-//! A trace: limit lines first, then steps.
+//! A trace: limit lines, then steps.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use tollgate::{Clock, MemoryStore};
 use tollgate_core::{Limit, PlainStore, Span};
 use tollgate_sim::{Lines, Simulator, Step};
 
-/// How many limits are taken from the text.
-const MOST_LIMITS: usize = 4;
-/// The limits of a text that has none.
+/// Maximum number of limits.
+const MAX_LIMITS: usize = 4;
+/// Limits of an input without limits.
 const LIMITS: [&str; 3] =
     ["gcra 1/s burst 5", "sliding-counters 10/min per ip", "concurrency 2 ttl 1s"];
 
@@ -17,11 +17,11 @@ pub(crate) fn check(bytes: &[u8]) {
     let lines = lines(bytes);
     let first = lines.iter().take_while(|line| !line.starts_with('{'));
     let mut limits: Vec<Limit> =
-        first.filter_map(|line| line.parse().ok()).take(MOST_LIMITS).collect();
+        first.filter_map(|line| line.parse().ok()).take(MAX_LIMITS).collect();
     if limits.is_empty() {
         limits = LIMITS.iter().filter_map(|line| line.parse().ok()).collect();
     }
-    let (memory, plain) = (memory(), PlainStore::default());
+    let (memory, plain) = (memory_store(), PlainStore::default());
     let mut simulators = [
         Simulator::with_store(
             limits.clone(),
@@ -30,16 +30,16 @@ pub(crate) fn check(bytes: &[u8]) {
         Simulator::with_store(limits, Box::new(move |op, at| plain.apply_one(op, at))),
     ];
     for step in lines.iter().filter_map(|line| Step::parse(line).ok()) {
-        let [answer, plain] = simulators.each_mut().map(|simulator| answer(simulator, &step));
-        assert_eq!(answer, plain, "the plainest store says otherwise");
-        if let Ok(json) = answer {
+        let [memory, plain] = simulators.each_mut().map(|simulator| decide(simulator, &step));
+        assert_eq!(memory, plain, "the plain store decides differently");
+        if let Ok(json) = memory {
             assert!(serde_json::from_str::<Value>(&json).is_ok(), "{json}");
         }
     }
 }
 
-/// Like that of a simulator, but with room for fewer keys: it takes long to make much room.
-fn memory() -> Arc<MemoryStore> {
+/// The store of a simulator, but for fewer keys: a large table takes long to allocate.
+fn memory_store() -> Arc<MemoryStore> {
     let store = MemoryStore::builder().max_keys(10_000).slack(Span::from_micros(u64::MAX));
     store.clock(Clock::manual()).build().unwrap_or_default()
 }
@@ -53,8 +53,8 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     all
 }
 
-/// What is said to a step, in JSON, or what is wrong with it.
-fn answer(simulator: &mut Simulator, step: &Step<'_>) -> Result<String, String> {
-    let answer = simulator.decide(step).map_err(|error| error.to_string())?;
-    Ok(answer.to_json())
+/// Returns the decision in JSON, or the error message.
+fn decide(simulator: &mut Simulator, step: &Step<'_>) -> Result<String, String> {
+    let decided = simulator.decide(step).map_err(|error| error.to_string())?;
+    Ok(decided.to_json())
 }

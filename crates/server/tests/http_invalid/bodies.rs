@@ -3,8 +3,8 @@
 use crate::case::{Case, Reply};
 use crate::support::http::post;
 
-const INVALID_CHUNK: &str = "a piece of the body is malformed";
-const TOO_LARGE: &str = "the body of the request is too large";
+const INVALID_CHUNK: &str = "malformed chunk in the request body";
+const TOO_LARGE: &str = "request body too large";
 const HEAD: &str = "POST /v1/peek HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n";
 
 /// The response to a peek of the policy `default` with an unused key.
@@ -125,7 +125,7 @@ fn sizes() -> Vec<Case> {
         Case::malformed(
             chunked(format!("0\r\nx: {}\r\n\r\n", "y".repeat(100_000))),
             431,
-            "the head of the request is too long",
+            "request head too large",
         ),
     ]
 }
@@ -173,4 +173,4 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-const NOWHERE: &str = "there is nothing here; see /openapi.json";
+const NOWHERE: &str = "no such path; see /openapi.json";

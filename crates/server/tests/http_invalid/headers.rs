@@ -3,7 +3,7 @@
 use crate::case::{Case, Reply};
 use crate::support::http::{HEALTHZ, get};
 
-const NOT_HTTP: &str = "this is not HTTP";
+const NOT_HTTP: &str = "malformed HTTP request";
 
 /// Invalid header fields, sent after the request line.
 const INVALID_FIELDS: [&[u8]; 25] = [
@@ -36,24 +36,24 @@ const INVALID_FIELDS: [&[u8]; 25] = [
 
 /// Sent after `GET /healthz HTTP/1.1`, with the status and the error.
 const REJECTED: [(&str, u16, &str); 18] = [
-    ("", 400, "there is no host"),
-    ("x-host: t\r\n", 400, "there is no host"),
-    ("host: t\r\nhost: t\r\n", 400, "there are several hosts"),
-    ("host: t\r\nHOST: u\r\n", 400, "there are several hosts"),
-    ("host: t\r\nexpect: 200-ok\r\n", 417, "only 100-continue can be expected"),
-    ("host: t\r\nexpect:\r\n", 417, "only 100-continue can be expected"),
-    ("host: t\r\nexpect: 100-continue, x\r\n", 417, "only 100-continue can be expected"),
-    ("host: t\r\ncontent-length:\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: -1\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: +5\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: 5 5\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: 5, 5\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: 5,5\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: 0x5\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: 5.0\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: 1e1\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: \"5\"\r\n", 400, "content-length is no number"),
-    ("host: t\r\ncontent-length: \u{664}\r\n", 400, "content-length is no number"),
+    ("", 400, "missing Host header"),
+    ("x-host: t\r\n", 400, "missing Host header"),
+    ("host: t\r\nhost: t\r\n", 400, "more than one Host header"),
+    ("host: t\r\nHOST: u\r\n", 400, "more than one Host header"),
+    ("host: t\r\nexpect: 200-ok\r\n", 417, "unsupported Expect header; expected 100-continue"),
+    ("host: t\r\nexpect:\r\n", 417, "unsupported Expect header; expected 100-continue"),
+    ("host: t\r\nexpect: 100-continue, x\r\n", 417, "unsupported Expect header; expected 100-continue"),
+    ("host: t\r\ncontent-length:\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: -1\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: +5\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: 5 5\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: 5, 5\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: 5,5\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: 0x5\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: 5.0\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: 1e1\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: \"5\"\r\n", 400, "invalid Content-Length header"),
+    ("host: t\r\ncontent-length: \u{664}\r\n", 400, "invalid Content-Length header"),
 ];
 
 /// The length of the body must be given once; otherwise another parser could end the body elsewhere.
@@ -122,11 +122,11 @@ fn connections() -> Vec<Case> {
             old("connection: keep-alive\r\n"),
             healthy().fields("cache-control: no-store\r\nconnection: keep-alive\r\n"),
         ),
-        Case::malformed(old("host: t\r\nhost: t\r\n"), 400, "there are several hosts"),
+        Case::malformed(old("host: t\r\nhost: t\r\n"), 400, "more than one Host header"),
         Case::malformed(
             old("transfer-encoding: chunked\r\n") + "0\r\n\r\n",
             400,
-            "HTTP/1.0 knows no transfer-encoding",
+            "transfer-encoding is not part of HTTP/1.0",
         ),
     ]
 }
@@ -143,7 +143,7 @@ fn sizes() -> Vec<Case> {
         format!("GET /healthz HTTP/1.1\r\nhost: t\r\nx: {value}\r\n\r\n")
     };
     let (too_many, too_long) =
-        ("there are too many header fields", "the head of the request is too long");
+        ("too many header fields", "request head too large");
     vec![
         Case::stays(many(99), Reply::page("ok\n")),
         Case::malformed(many(100), 431, too_many),
@@ -164,16 +164,16 @@ pub(crate) fn cases() -> Vec<Case> {
     }));
     cases.extend(AMBIGUOUS.map(|rest| {
         let sent = format!("POST /v1/check HTTP/1.1\r\nhost: t\r\n{rest}");
-        Case::malformed(sent, 400, "the length of the body is given twice")
+        Case::malformed(sent, 400, "more than one body length")
     }));
     cases.extend(ENCODINGS.map(|name| {
         let head = "POST /v1/check HTTP/1.1\r\nhost: t\r\ntransfer-encoding:";
-        let why = "only chunked is known as transfer-encoding";
+        let why = "unsupported Transfer-Encoding header; expected chunked";
         Case::malformed(format!("{head} {name}\r\n\r\n0\r\n\r\n"), 501, why)
     }));
     cases.extend(INVALID_HOSTS.map(|host| {
         let sent = format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\n\r\n");
-        Case::malformed(sent, 400, "the host is none")
+        Case::malformed(sent, 400, "invalid Host header")
     }));
     cases.extend(UNUSUAL.map(|fields| Case::stays(with(fields), Reply::page("ok\n"))));
     cases.extend(connections());

@@ -344,7 +344,7 @@ pub(crate) fn cases() -> Vec<Case> {
         format!("POST /v1/peek HTTP/1.1\r\nhost: t\r\n{field}content-length: 11\r\n\r\n{body}")
     };
     cases.extend(OTHER_TYPES.map(|field| {
-        let why = "expected JSON, and the header content-type: application/json";
+        let why = "expected a JSON body and the header content-type: application/json";
         Case::rejected(typed(field), 415, why)
     }));
     cases.extend(["null", "http://127.0.0.1:8080", "http://evil.example:8080"].map(|origin| {
@@ -352,7 +352,7 @@ pub(crate) fn cases() -> Vec<Case> {
         Case::rejected(
             typed(&field),
             403,
-            "web pages are not answered; ask without the header origin",
+            "requests from web pages are not accepted (header origin)",
         )
     }));
     cases.extend(

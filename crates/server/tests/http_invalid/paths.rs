@@ -2,7 +2,7 @@
 
 use crate::case::{Case, Reply};
 
-const NOWHERE: &str = "there is nothing here; see /openapi.json";
+const NOWHERE: &str = "no such path; see /openapi.json";
 
 const UNKNOWN_PATHS: [&str; 22] = [
     "/nowhere",
@@ -56,7 +56,7 @@ fn request(method: &str, target: &str) -> String {
 }
 
 fn not_allowed(method: &'static str, target: &'static str, allow: &'static str) -> Case {
-    let why = format!("this path knows only {allow}");
+    let why = format!("method not allowed; expected {allow}");
     let fields = if allow == "POST" { "allow: POST\r\n" } else { "allow: GET, HEAD\r\n" };
     let reply = Reply::problem(405, &why).fields(fields);
     let is_head = method == "HEAD";
@@ -77,11 +77,11 @@ fn heads() -> Vec<Case> {
         // A response to HEAD has no body, even if it has a content-length (RFC 9110, 9.3.2).
         Case::closes(
             "HEAD /healthz HTTP/1.1\r\nhost: t\r\ncontent-length: 65537\r\n\r\n",
-            Reply::problem(413, "the body of the request is too large").closing_head(),
+            Reply::problem(413, "request body too large").closing_head(),
         ),
         Case::closes(
             "HEAD /healthz HTTP/1.1\r\n\r\n",
-            Reply::problem(400, "there is no host").closing_head(),
+            Reply::problem(400, "missing Host header").closing_head(),
         ),
     ]
 }

@@ -23,7 +23,7 @@ const INVALID: [(&str, &str); 33] = [
     ("key%3dk", "missing key: a limit counts the nameless key"),
     ("key.ip=k", "missing key: a limit counts the nameless key"),
     ("key=k&key.=k", "key '' is given twice, or has no name"),
-    ("key=k&key.%ff=k", "the name of a key is no text"),
+    ("key=k&key.%ff=k", "the name of a key is not UTF-8"),
     ("key=k&key.ip=", "ip: key is empty; expected 1 to 1024 bytes"),
     ("end&key=k", "missing key: a limit counts the nameless key"),
     ("key=k&cost=", "cost '': "),

@@ -4,7 +4,7 @@ use crate::case::{Case, Reply};
 use crate::support::array;
 use crate::support::http::HEALTHZ;
 
-const NOT_HTTP: &str = "this is not HTTP";
+const NOT_HTTP: &str = "malformed HTTP request";
 
 /// Each is sent with a host and an empty line after it.
 const INVALID_LINES: [&str; 36] = [
@@ -88,7 +88,7 @@ fn unusual() -> Vec<Case> {
 
 /// Sizes at a limit, and one beyond it.
 fn sizes() -> Vec<Case> {
-    let too_long = "the head of the request is too long";
+    let too_long = "request head too large";
     // A request whose head has this many bytes.
     let of_target = |bytes: usize| {
         let rest = "GET /healthz? HTTP/1.1\r\nhost: t\r\n\r\n".len();
