@@ -1,6 +1,7 @@
 //! Connections of HTTP/1.0 and 1.1. One that begins with the preface of HTTP/2 goes on as such.
 
 mod chunked;
+mod error;
 mod framing;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
@@ -20,8 +21,9 @@ use super::request::Method;
 use super::response::Response;
 use super::service::Service;
 use crate::net::transport::{ReadEvent, Transport, Unread};
+use error::{MessageError, TOO_LARGE};
 use framing::Framing;
-use head::{Head, MessageError, TOO_LARGE};
+use head::Head;
 use pipeline::{Next, Pipeline};
 
 /// What a client of HTTP/2 sends first, if it knows in advance that the server speaks it.

@@ -42,7 +42,11 @@ const REJECTED: [(&str, u16, &str); 18] = [
     ("host: t\r\nHOST: u\r\n", 400, "more than one Host header"),
     ("host: t\r\nexpect: 200-ok\r\n", 417, "unsupported Expect header; expected 100-continue"),
     ("host: t\r\nexpect:\r\n", 417, "unsupported Expect header; expected 100-continue"),
-    ("host: t\r\nexpect: 100-continue, x\r\n", 417, "unsupported Expect header; expected 100-continue"),
+    (
+        "host: t\r\nexpect: 100-continue, x\r\n",
+        417,
+        "unsupported Expect header; expected 100-continue",
+    ),
     ("host: t\r\ncontent-length:\r\n", 400, "invalid Content-Length header"),
     ("host: t\r\ncontent-length: -1\r\n", 400, "invalid Content-Length header"),
     ("host: t\r\ncontent-length: +5\r\n", 400, "invalid Content-Length header"),
@@ -142,8 +146,7 @@ fn sizes() -> Vec<Case> {
         let value = "y".repeat(bytes - rest);
         format!("GET /healthz HTTP/1.1\r\nhost: t\r\nx: {value}\r\n\r\n")
     };
-    let (too_many, too_long) =
-        ("too many header fields", "request head too large");
+    let (too_many, too_long) = ("too many header fields", "request head too large");
     vec![
         Case::stays(many(99), Reply::page("ok\n")),
         Case::malformed(many(100), 431, too_many),

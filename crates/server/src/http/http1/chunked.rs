@@ -2,7 +2,7 @@
 
 use httparse::Status;
 
-use super::head::{HEAD_TOO_LARGE, MessageError, TOO_LARGE};
+use super::error::{HEAD_TOO_LARGE, MessageError, TOO_LARGE};
 use crate::limits::{HttpLimits, MAX_HEADERS};
 
 const MALFORMED: MessageError =
@@ -79,30 +79,71 @@ fn size(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, MessageError>
     let digits =
         rest.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_hexdigit()).count();
     let after = rest.get(digits..).unwrap_or_default();
-    let extra =
-        after.iter().take(MAX_EXTENSION_BYTES + 1).take_while(|byte| is_extension(**byte)).count();
-    let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
-    let begins = after.iter().take(extra).find(|byte| !is_blank(byte));
-    if digits > MAX_DIGITS || begins.is_some_and(|byte| *byte != b';') {
+    let length =
+        after.iter().take(MAX_EXTENSION_BYTES + 1).take_while(|byte| is_text(**byte)).count();
+    let extensions = after.get(..length).unwrap_or_default();
+    let starts_well = extensions.trim_ascii_start().first().is_none_or(|byte| *byte == b';');
+    if digits > MAX_DIGITS || !starts_well {
         return Err(MALFORMED);
     }
-    if extra > MAX_EXTENSION_BYTES {
+    if length > MAX_EXTENSION_BYTES {
         return Err(TOO_LARGE);
     }
-    match after.get(extra..).unwrap_or_default() {
+    match after.get(length..).unwrap_or_default() {
         [] => return Ok(None),
         [b'\r'] if digits > 0 => return Ok(None),
-        [b'\r', b'\n', ..] if digits > 0 => {}
+        [b'\r', b'\n', ..] if digits > 0 && are_extensions(extensions) => {}
         _ => return Err(MALFORMED),
     }
     let text = rest.get(..digits).and_then(|digits| std::str::from_utf8(digits).ok());
     let size = text.and_then(|text| usize::from_str_radix(text, 16).ok());
-    Ok(Some((at + digits + extra + 2, size.ok_or(TOO_LARGE)?)))
+    Ok(Some((at + digits + length + 2, size.ok_or(TOO_LARGE)?)))
 }
 
 /// Returns whether a byte may occur between the size and the end of the line.
-fn is_extension(byte: u8) -> bool {
+fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// Returns whether these are extensions as RFC 9112, section 7.1.1, has them: `;name`, `;name=token` or
+/// `;name="text"`, with spaces around `;` and `=`. They are ignored, but must be valid: a parser that took
+/// an open quote for the start of a longer line would see other chunks than we do.
+fn are_extensions(mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        let Some(rest) = skip_blank(bytes).strip_prefix(b";") else { return false };
+        let Some(rest) = skip_token(skip_blank(rest)) else { return false };
+        bytes = rest;
+        if let Some(value) = skip_blank(rest).strip_prefix(b"=") {
+            let value = skip_blank(value);
+            let Some(rest) = skip_quoted(value).or_else(|| skip_token(value)) else { return false };
+            bytes = rest;
+        }
+    }
+    true
+}
+
+fn skip_blank(bytes: &[u8]) -> &[u8] {
+    bytes.trim_ascii_start()
+}
+
+/// Returns what follows the token at the start, if there is one.
+fn skip_token(bytes: &[u8]) -> Option<&[u8]> {
+    let is_token = |byte: &&u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(*byte);
+    let length = bytes.iter().take_while(is_token).count();
+    bytes.get(length..).filter(|_| length > 0)
+}
+
+/// Returns what follows the quoted string at the start, if there is one and it is closed.
+fn skip_quoted(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes.strip_prefix(b"\"")?;
+    loop {
+        rest = match rest {
+            [b'"', after @ ..] => return Some(after),
+            [b'\\', _, after @ ..] => after,
+            [b'\\'] | [] => return None,
+            [_, after @ ..] => after,
+        };
+    }
 }
 
 /// Returns where the trailers end. They are ignored, but must be valid header fields.
@@ -179,6 +220,50 @@ mod tests {
         let mut bytes = sent.to_vec();
         assert_eq!(chunked.join(&mut bytes, &HttpLimits::default()), Ok(Some((4, 23))));
         assert_eq!(&bytes[..4], b"abcd");
+    }
+
+    #[test]
+    fn extensions_are_those_of_the_standard() {
+        let valid = [
+            "",
+            ";a",
+            ";a=b",
+            "; a = b",
+            " ;a",
+            "\t;a\t=\tb",
+            ";a=\"b c\"",
+            ";a=\"\\\"\"",
+            ";a;b=c;d=\"\"",
+            ";a=\"x;y\"",
+        ];
+        for extensions in valid {
+            assert!(are_extensions(extensions.as_bytes()), "{extensions:?}");
+        }
+        let invalid = [
+            " ",
+            "\t",
+            ";",
+            ";;",
+            ";a;",
+            ";a=",
+            ";a= ",
+            ";=b",
+            ";a b",
+            ";a=b c",
+            ";a=\"b",
+            ";a=\"b\\\"",
+            ";a=\"b\"c",
+            ";a ",
+            ";a=b ",
+            ";(a)",
+            ";a=(b)",
+            ";\u{e9}=b",
+            "x;a",
+        ];
+        for extensions in invalid {
+            assert!(!are_extensions(extensions.as_bytes()), "{extensions:?}");
+            assert_eq!(joined(&format!("1{extensions}\r\na\r\n0\r\n\r\n"), 8), Err(400));
+        }
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use serde::de::IgnoredAny;
 
+use super::error::{MessageError, TOO_LARGE};
 use super::framing::Framing;
-use super::head::{Head, MessageError, TOO_LARGE};
+use super::head::Head;
 use super::pipeline::{Next, Pipeline};
 use crate::fuzzing::{at_once, feed};
 use crate::http::handle::handle;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use httparse::{Error, Status};
 
 use super::chunked::ChunkedBody;
-use crate::http::rejection::Rejection;
+use super::error::{HEAD_TOO_LARGE, MessageError, TOO_LARGE, error};
 use crate::http::request::{Method, Request, is_json};
 use crate::limits::{HttpLimits, MAX_HEADERS};
 use crate::trace;
@@ -37,26 +37,6 @@ pub(super) enum Parsed {
         expects_continue: bool,
     },
 }
-
-/// A request that cannot be parsed, so that nothing after it on the connection can be either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MessageError {
-    pub(super) status: u16,
-    pub(super) detail: &'static str,
-}
-
-impl From<MessageError> for Rejection {
-    fn from(error: MessageError) -> Rejection {
-        Rejection::new(error.status, error.detail)
-    }
-}
-
-const fn error(status: u16, detail: &'static str) -> MessageError {
-    MessageError { status, detail }
-}
-
-pub(super) const HEAD_TOO_LARGE: MessageError = error(431, "request head too large");
-pub(super) const TOO_LARGE: MessageError = error(413, "request body too large");
 
 /// How the body is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use super::chunked::ChunkedBody;
-use super::head::{Head, MessageError, Parsed, parse};
+use super::error::MessageError;
+use super::head::{Head, Parsed, parse};
 use crate::limits::HttpLimits;
 
 pub(super) type Heads = SmallVec<[Head; 1]>;
