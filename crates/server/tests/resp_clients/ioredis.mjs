@@ -1,16 +1,16 @@
-// Asks a server with ioredis: `node ioredis.mjs PORT`.
+// Runs commands with ioredis: `node ioredis.mjs PORT`.
 //
-// Prints one line of JSON with what it got.
+// Prints the replies as one line of JSON.
 
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
-// Only `require` looks where NODE_PATH says.
+// Only `require` uses NODE_PATH.
 const require = createRequire(import.meta.url);
 const { Redis } = require('ioredis');
 
 const client = new Redis(Number(process.argv[2]), '127.0.0.1');
-// After INFO has said so: the ready check is on by default.
+// Waits for the reply to INFO: the ready check is on by default.
 await once(client, 'ready');
 
 async function pipeline() {
@@ -18,8 +18,8 @@ async function pipeline() {
   for (let number = 0; number < 50; number += 1) {
     commands.call('ECHO', number).call('CL.THROTTLE', 'pipeline', 49, 1, 86400);
   }
-  const answers = await commands.exec();
-  return answers.map(([error, answer]) => error?.message ?? answer);
+  const replies = await commands.exec();
+  return replies.map(([error, reply]) => error?.message ?? reply);
 }
 
 const got = {

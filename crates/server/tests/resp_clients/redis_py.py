@@ -1,6 +1,6 @@
-"""Asks a server with redis-py: `python3 redis_py.py PORT defaults|resp2|asyncio`.
+"""Runs commands with redis-py: `python3 redis_py.py PORT defaults|resp2|asyncio`.
 
-Prints one line of JSON with what it got.
+Prints the replies as one line of JSON.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ KINDS = {
 
 
 async def settled(value):
-    """What the client returned, be it one of asyncio or not."""
+    """Returns the result of a client, whether it is an asyncio client or not."""
     return await value if inspect.isawaitable(value) else value
 
 
@@ -42,13 +42,13 @@ async def pipeline(client):
 
 async def main(port, kind):
     client = KINDS[kind](int(port))
-    ask = client.execute_command
+    execute = client.execute_command
     got = {
         "client": f"redis-py {redis.__version__} ({kind}), Python {platform.python_version()}",
         "ping": await settled(client.ping()),
-        "session": await settled(ask("CLIENT", "INFO")),
-        "throttle": await settled(ask("CL.THROTTLE", "key", 15, 30, 60)),
-        "check": await settled(ask("TG.CHECK", "api", "alice", "COST", 2)),
+        "session": await settled(execute("CLIENT", "INFO")),
+        "throttle": await settled(execute("CL.THROTTLE", "key", 15, 30, 60)),
+        "check": await settled(execute("TG.CHECK", "api", "alice", "COST", 2)),
         "refusal": await refusal(client),
         "pipeline": await pipeline(client),
     }
