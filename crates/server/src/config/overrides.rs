@@ -108,7 +108,7 @@ impl Override {
 
 /// A decimal as it is written: what passes through a float may be another number.
 fn decimal(found: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<Decimal> {
-    let expected = "digits with at most 9 of them after a point, such as 0.5";
+    let expected = "a non-negative decimal with at most 9 decimal places, such as 0.5";
     let parsed = match value.raw() {
         DeValue::String(text) => return value.parsed(found, expected, |_| text.parse().ok()),
         DeValue::Integer(digits) if digits.radix() == 10 => digits.as_str().parse().ok(),
