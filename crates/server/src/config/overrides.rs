@@ -111,7 +111,7 @@ impl Override {
 
 /// Reads a decimal from its text, as converting it to a float could change the number.
 fn decimal(diagnostics: &mut Diagnostics<'_>, value: &Value<'_>) -> Option<Decimal> {
-    let expected = "a decimal with at most 9 digits after the point, such as 0.5";
+    let expected = "a non-negative decimal with at most 9 decimal places, such as 0.5";
     let parsed = match value.raw() {
         DeValue::String(text) => return value.parsed(diagnostics, expected, |_| text.parse().ok()),
         DeValue::Integer(digits) if digits.radix() == 10 => digits.as_str().parse().ok(),
