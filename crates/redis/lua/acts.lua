@@ -1,50 +1,67 @@
--- What is done to one limit, act by act: what the laws say of every rule alike. `at` is when, `ok`
--- whether all limits have allowed it so far. The body that is left goes to b, its end to y, and the
--- notes to w: nil if it is as it was, false if there is none. x is the end of what was there.
+-- What each operation does to one limit. This is the same for every rule; the sections of the rule do
+-- the counting.
+--
+-- Every `act NAME` section runs once for each limit. It leaves limit.new_body, limit.new_reservations and
+-- limit.new_expiry for state.lua, and clears `allowed` if the limit denies the operation.
+--
+-- Sections included from the rule's own part (see README.md): load, fits, take, check_debt, save, give,
+-- give_back, charge_at, refundable, overlap, reset_at, summarize, and where the rule has them convert_cost,
+-- release, renew, rename. From reservations.lua: the list of open reservations.
+-- `commit_reservation` is rename_reservation or drop_own_reservation, by the operation that is committed.
+-- Sections of this file that others include: take_keeping_reservations, old_expiry, summarize_old,
+-- summarize_new, reload_and_summarize; give_back and charge_at where the rule has none of its own.
+--
+-- Expects, read only (`live` to `write_reservations` come from the included sections):
+-- luacheck: read globals time cost pack
+-- luacheck: read globals live reset_at read_reservations write_reservations
+-- Expects and assigns (`limit`: see README.md):
+-- luacheck: globals limit allowed changed overdrawn reservations applied
+-- Placeholders (see README.md):
+-- luacheck: read globals COUNT_DENIED OVERDRAWN TAKEN_AT AMOUNT REFUNDABLE EXPIRES_AT HANDLE
 
 --: act peek
 do
-  local at = t
-  --+ open
+  local at = time
+  --+ load
   --+ fits
-  --+ tell_as_is
+  --+ summarize_old
 end
 
 --: act check
 do
-  local at = t
-  --+ open
+  local at = time
+  --+ load
   --+ fits
-  --+ old_end
-  --+ tell_as_is
-  if ok then
-    --+ take_noted
-    --+ tell_changed
+  --+ old_expiry
+  --+ summarize_old
+  if allowed then
+    --+ take_keeping_reservations
+    --+ summarize_new
   end
 end
 
 --: act check count-denied
 do
-  local at = t
-  --+ open
+  local at = time
+  --+ load
   --+ fits
-  --+ old_end
-  --+ tell_as_is
-  --+ take_noted
-  local over
-  --+ owes
-  if over then overdrawn = true end
-  --+ tell_changed
+  --+ old_expiry
+  --+ summarize_old
+  --+ take_keeping_reservations
+  local debt_too_large
+  --+ check_debt
+  if debt_too_large then overdrawn = true end
+  --+ summarize_new
 end
 
---: take_noted
-if m$i then
-  --+ open_notes
-  --+ drop_past_notes
-  --+ hold_notes
+--: take_keeping_reservations
+if limit.reservations_at then
+  --+ open_reservations
+  --+ drop_expired_reservations
+  --+ cap_refundable
   --+ take
   --+ save
-  --+ save_notes
+  --+ save_reservations
 else
   --+ take
   --+ save
@@ -52,221 +69,223 @@ end
 
 --: act charge
 do
-  local at, over = t, false
-  --+ open
-  --+ take_noted
-  --+ owes
-  if over then return pack('<BI7', $overdrawn, t) end
+  local at, debt_too_large = time, false
+  --+ load
+  --+ take_keeping_reservations
+  --+ check_debt
+  if debt_too_large then return pack('<BI7', OVERDRAWN, time) end
   changed = true
-  --+ tell_changed
+  --+ summarize_new
 end
 
 --: act reserve
 do
-  local at = t
-  --+ open
+  local at = time
+  --+ load
   --+ fits
-  --+ old_end
-  --+ tell_as_is
-  if ok or $count_denied then
-    --+ open_notes
-    if n > 0 then
-      local over
-      --+ drop_past_notes
-      --+ hold_notes
+  --+ old_expiry
+  --+ summarize_old
+  if allowed or COUNT_DENIED then
+    --+ open_reservations
+    if cost > 0 then
+      local debt_too_large
+      --+ drop_expired_reservations
+      --+ cap_refundable
       --+ take
-      --+ owes
+      --+ check_debt
       --+ save
-      if over then overdrawn = true end
+      if debt_too_large then overdrawn = true end
     end
-    if ok then
-      --+ add_note
+    if allowed then
+      --+ add_reservation
     end
-    if ok or n > 0 then
-      --+ save_notes
+    if allowed or cost > 0 then
+      --+ save_reservations
     end
-    --+ tell_changed
+    --+ summarize_new
   end
 end
 
 --: act refund
 do
-  local at = t
-  --+ open
-  --+ old_end
+  local at = time
+  --+ load
+  --+ old_expiry
   if live then
-    --+ open_notes
-    --+ drop_past_notes
-    --+ hold_notes
+    --+ open_reservations
+    --+ drop_expired_reservations
+    --+ cap_refundable
     --+ give
-    --+ hold_notes
+    --+ cap_refundable
     --+ save
-    --+ save_notes
+    --+ save_reservations
     changed = true
   end
-  --+ tell_changed
+  --+ summarize_new
 end
 
 --: act reset
 do
-  local at = t
-  --+ open
+  local at = time
+  --+ load
   if live then changed = true end
 end
 
 --: act settle
+-- luacheck: read globals handle
 do
-  --+ open_notes
+  --+ open_reservations
   local settled
-  for j, note in ipairs(notes) do
-    if note[5] == handle and t < note[4] then
-      settled, notes[j] = note, notes[#notes]
-      notes[#notes] = nil
+  for j, reservation in ipairs(reservations) do
+    if reservation[HANDLE] == handle and time < reservation[EXPIRES_AT] then
+      settled, reservations[j] = reservation, reservations[#reservations]
+      reservations[#reservations] = nil
       break
     end
   end
-  local at = t
-  -- A clock that was stepped back cannot have settled before it reserved.
-  if settled and settled[1] > at then at = settled[1] end
-  --+ open
-  --+ old_end
-  local done = false
+  local at = time
+  -- If the clock was stepped back, the operation is settled at the instant it was reserved, not before.
+  if settled and settled[TAKEN_AT] > at then at = settled[TAKEN_AT] end
+  --+ load
+  --+ old_expiry
+  local applied = false
   if settled then
-    local before, _ = write_notes(notes)
-    local actual, over = n, false
-    --+ drop_past_notes
-    --+ hold_notes
-    if actual > settled[2] then
-      local n = actual - settled[2]
-      --+ weigh
-      --+ take_late
-      if over then return pack('<BI7', $overdrawn, t) end
+    local before, _ = write_reservations(reservations)
+    local actual, debt_too_large = cost, false
+    --+ drop_expired_reservations
+    --+ cap_refundable
+    if actual > settled[AMOUNT] then
+      local cost = actual - settled[AMOUNT]
+      --+ convert_cost
+      --+ charge_at
+      if debt_too_large then return pack('<BI7', OVERDRAWN, time) end
     else
-      local note, n, x = settled, settled[2] - actual, 0
-      --+ still
-      if settled[3] < n then n = settled[3] end
-      if x < n then n = x end
-      if n > 0 then
-        --+ weigh
+      local reservation, cost, refundable = settled, settled[AMOUNT] - actual, 0
+      --+ refundable
+      if settled[REFUNDABLE] < cost then cost = settled[REFUNDABLE] end
+      if refundable < cost then cost = refundable end
+      if cost > 0 then
+        --+ convert_cost
         --+ give_back
       end
     end
-    if done then
-      --+ hold_notes
+    if applied then
+      --+ cap_refundable
       --+ save
       changed = true
     else
-      notes = before and read_notes(before, 1) or {}
+      reservations = before and read_reservations(before, 1) or {}
     end
-    local less = settled[2] > actual and settled[2] - actual or 0
-    for _, note in ipairs(notes) do
-      local x
-      --+ lessens
-      note[3] = note[3] > x and note[3] - x or 0
+    -- The other reservations are as if this one had taken only `actual`.
+    local unspent = settled[AMOUNT] > actual and settled[AMOUNT] - actual or 0
+    for _, reservation in ipairs(reservations) do
+      local overlap
+      --+ overlap
+      reservation[REFUNDABLE] = reservation[REFUNDABLE] > overlap and reservation[REFUNDABLE] - overlap or 0
     end
-    --+ save_notes
+    --+ save_reservations
   end
-  if done then
-    --+ tell_changed
+  if applied then
+    --+ summarize_new
   else
-    --+ tell_again
+    --+ reload_and_summarize
   end
 end
 
---: old_end
---+ ends
-x$i = ends
+--: old_expiry
+--+ reset_at
+limit.old_expiry = reset_at
 
---: tell_again
+--: reload_and_summarize
 do
-  local at = t
-  --+ open
-  --+ old_end
-  if w$i ~= nil and ends > y$i then y$i = ends end
-  --+ tell_changed
+  local at = time
+  --+ load
+  --+ old_expiry
+  if limit.new_reservations ~= nil and reset_at > limit.new_expiry then limit.new_expiry = reset_at end
+  --+ summarize_new
 end
 
---: tell_as_is
+--: summarize_old
 do
-  local told
-  --+ tell
-  T$i = told
+  local summary
+  --+ summarize
+  limit.old_summary = summary
 end
 
---: tell_changed
+--: summarize_new
 do
-  local told
-  --+ tell
-  U$i = told
+  local summary
+  --+ summarize
+  limit.new_summary = summary
 end
 
 --: act release
 do
-  --+ open_notes
-  local gone, done = false, false
-  --+ drop_own_note
-  local at = t
-  --+ open
-  --+ old_end
+  --+ open_reservations
+  local removed, applied = false, false
+  --+ drop_own_reservation
+  local at = time
+  --+ load
+  --+ old_expiry
   if live then
     --+ release
-    if done then
-      --+ drop_past_notes
-      --+ hold_notes
+    if applied then
+      --+ drop_expired_reservations
+      --+ cap_refundable
       --+ save
       changed = true
     end
   end
-  if gone or done then
-    --+ save_notes
+  if removed or applied then
+    --+ save_reservations
   end
-  --+ tell_changed
+  --+ summarize_new
 end
 
 --: act renew
 do
-  local at, done = t, false
-  --+ open
-  --+ old_end
+  local at, applied = time, false
+  --+ load
+  --+ old_expiry
   if live then
     --+ renew
-    if done then
-      --+ open_notes
-      --+ drop_past_notes
+    if applied then
+      --+ open_reservations
+      --+ drop_expired_reservations
       --+ save
-      --+ save_notes
+      --+ save_reservations
       changed = true
     end
   end
-  --+ tell_changed
+  --+ summarize_new
 end
 
---: act close
--- What was reserved under a handle of our own stands as it is, under the caller's.
+--: act commit
+-- What src/cross_slot.rs reserved under a handle of its own now belongs to the caller's handle.
 do
-  --+ open_notes
-  local gone, done = false, false
-  --+ close_note
-  local at = t
-  --+ open
-  --+ old_end
+  --+ open_reservations
+  local removed, applied = false, false
+  --+ commit_reservation
+  local at = time
+  --+ load
+  --+ old_expiry
   if live then
     --+ rename
   end
-  if done then
+  if applied then
     --+ save
   end
-  if gone or done then
-    --+ save_notes
+  if removed or applied then
+    --+ save_reservations
   end
-  --+ tell_changed
+  --+ summarize_new
 end
 
 --: give_back
 --+ give
-done = true
+applied = true
 
---: take_late
+--: charge_at
 --+ take
---+ owes
-done = true
+--+ check_debt
+applied = true

@@ -1,54 +1,68 @@
--- Drip: leaky-bucket, token-bucket whole, and legacy. The state: the level, when the last drop fell,
--- and the leak it was written under, so much so often.
+-- Drip: the rule of leaky-bucket, token-bucket whole, and legacy. A bucket that drains in drops.
+--
+-- State, 25 bytes: the level, when the last drop fell, and the leak it was written under: so many
+-- units with each drop, one drop per interval.
+--
+-- Sections: see README.md.
+--
+-- Expects, read only:
+-- luacheck: read globals args cost at unpack pack floor
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject allowed debt_too_large
+-- Placeholders (see README.md):
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN
 
---: open
-local S, D, R = unpack('<I4I4I7', a, $A)
-local c, s, D0, R0 = 0, at, D, R
-local live, ends, now = false, 0, at
-if o$i then
-  c, s, D0, R0 = unpack('<I7I7I4I7', v$g, o$i)
-  ends = s + floor((c + D0 - 1) / D0) * R0
-  live = at < ends
+--: load
+local size, drop, interval = unpack('<I4I4I7', args, ARGUMENT)
+local level, dropped_at, old_drop, old_interval = 0, at, drop, interval
+local live, reset_at, now = false, 0, at
+if limit.body_at then
+  level, dropped_at, old_drop, old_interval = unpack('<I7I7I4I7', subject.value, limit.body_at)
+  reset_at = dropped_at + floor((level + old_drop - 1) / old_drop) * old_interval
+  live = at < reset_at
   if not live then
-    c, s, D0, R0, ends = 0, at, D, R, 0
+    level, dropped_at, old_drop, old_interval, reset_at = 0, at, drop, interval, 0
   else
-    if s > now then now = s end
-    local drops = floor((now - s) / R0)
-    c, s = c - drops * D0, s + drops * R0
+    if dropped_at > now then now = dropped_at end
+    local drops = floor((now - dropped_at) / old_interval)
+    level, dropped_at = level - drops * old_drop, dropped_at + drops * old_interval
   end
 end
 
 --: fits
-if c + n > S then ok = false end
+if level + cost > size then allowed = false end
 
 --: take
 if not live then
-  c, s = 0, now
-elseif R0 ~= R then
-  -- The share of the way to the next drop is kept.
+  level, dropped_at = 0, now
+elseif old_interval ~= interval then
+  -- Under a new interval the state keeps its share of the way to the next drop.
   local muldiv
   --+ muldiv
-  s = now - muldiv(now - s, R, 0, R0)
-  if s < 0 then s = 0 end
+  dropped_at = now - muldiv(now - dropped_at, interval, 0, old_interval)
+  if dropped_at < 0 then dropped_at = 0 end
 end
-c, D0, R0, live = c + n, D, R, true
+level, old_drop, old_interval, live = level + cost, drop, interval, true
 
---: owes
-over = c > $most_counted or s + floor((c + D - 1) / D) * R - now > $longest
+--: check_debt
+debt_too_large = level > MAX_COUNT or dropped_at + floor((level + drop - 1) / drop) * interval - now > MAX_SPAN
 
 --: give
-c = c - n
-if c <= 0 then c, live = 0, false end
+level = level - cost
+if level <= 0 then level, live = 0, false end
 
---: still
-x = c
+--: refundable
+-- luacheck: globals refundable
+refundable = level
 
---: lessens
-x = less
+--: overlap
+-- luacheck: globals overlap unspent
+overlap = unspent
 
 --: save
 if live then
-  b$i, y$i = pack('<I7I7I4I7', c, s, D0, R0), s + floor((c + D0 - 1) / D0) * R0
+  limit.new_body, limit.new_expiry = pack('<I7I7I4I7', level, dropped_at, old_drop, old_interval),
+    dropped_at + floor((level + old_drop - 1) / old_drop) * old_interval
 else
-  b$i, y$i = false, 0
+  limit.new_body, limit.new_expiry = false, 0
 end

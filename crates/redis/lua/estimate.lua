@@ -1,89 +1,109 @@
--- Estimate: sliding-window. The state: when this window began, how long a window is, and what was
--- counted in the last one and in this.
+-- Estimate: the rule of sliding-window. Counters of the current and the previous window.
+--
+-- State, 28 bytes: when the current window began, how long a window is, and the counts of the previous
+-- window and of the current one.
+--
+-- Sections: see README.md. `choose_counter` is this rule's own.
+--
+-- Expects, read only:
+-- luacheck: read globals args cost at unpack pack
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject allowed debt_too_large applied
+-- Expects, in the sections about reservations:
+-- luacheck: read globals settled unspent
+-- Placeholders (see README.md):
+-- luacheck: read globals ARGUMENT MAX_COUNT TAKEN_AT
 
---: open
-local L, W = unpack('<I4I7', a, $A)
-local s, w, last, c = 0, W, 0, 0
-local live, ends, now, muldiv = false, 0, at, nil
-if o$i then
-  s, w, last, c = unpack('<I7I7I7I7', v$g, o$i)
-  ends = c > 0 and s + w + w or s + w
-  live = at < ends
+--: load
+local capacity, length = unpack('<I4I7', args, ARGUMENT)
+local window_start, old_length, previous, current = 0, length, 0, 0
+local live, reset_at, now, muldiv = false, 0, at, nil
+if limit.body_at then
+  window_start, old_length, previous, current = unpack('<I7I7I7I7', subject.value, limit.body_at)
+  reset_at = current > 0 and window_start + old_length + old_length or window_start + old_length
+  live = at < reset_at
   if not live then
-    last, c, ends = 0, 0, 0
+    previous, current, reset_at = 0, 0, 0
   else
-    if s > now then now = s end
-    if now >= s + w then s, last, c = s + w, c, 0 end
+    if window_start > now then now = window_start end
+    if now >= window_start + old_length then
+      window_start, previous, current = window_start + old_length, current, 0
+    end
   end
 end
-local used = c
-if last > 0 then
+local used = current
+if previous > 0 then
   --+ muldiv
-  used = c + muldiv(last, s + w - now, w - 1, w)
+  used = current + muldiv(previous, window_start + old_length - now, old_length - 1, old_length)
 end
 
 --: fits
-if used + n > L then ok = false end
+if used + cost > capacity then allowed = false end
 
 --: take
 if not live then
-  s, w, last, c = now - now % W, W, 0, 0
-elseif w ~= W then
-  s, w, last, c = now - now % W, W, 0, used
+  window_start, old_length, previous, current = now - now % length, length, 0, 0
+elseif old_length ~= length then
+  window_start, old_length, previous, current = now - now % length, length, 0, used
 end
-c, live = c + n, true
+current, live = current + cost, true
 
---: owes
-over = c > $most_counted
+--: check_debt
+debt_too_large = current > MAX_COUNT
 
 --: give
-if n > c then
-  last, c = last - (n - c), 0
-  if last < 0 then last = 0 end
+if cost > current then
+  previous, current = previous - (cost - current), 0
+  if previous < 0 then previous = 0 end
 else
-  c = c - n
+  current = current - cost
 end
-live = last > 0 or c > 0
+live = previous > 0 or current > 0
 
---: counter
--- Which counter holds the instant of the note: 2 this window's, 1 the last one's, 0 none.
+--: choose_counter
+-- luacheck: read globals reservation
+-- Which counter holds the instant of the reservation: 2 the current one, 1 the previous one, 0 neither.
 local counter = 0
-if note[1] >= s + w then counter = 0
-elseif note[1] >= s then counter = 2
-elseif note[1] + w >= s then counter = 1 end
+if reservation[TAKEN_AT] >= window_start + old_length then counter = 0
+elseif reservation[TAKEN_AT] >= window_start then counter = 2
+elseif reservation[TAKEN_AT] + old_length >= window_start then counter = 1 end
 
---: still
+--: refundable
+-- luacheck: globals refundable
 do
-  --+ counter
-  x = live and (counter == 2 and c or counter == 1 and last) or 0
+  --+ choose_counter
+  refundable = live and (counter == 2 and current or counter == 1 and previous) or 0
 end
 
---: lessens
-x = note[1] - note[1] % W == settled[1] - settled[1] % W and less or 0
+--: overlap
+-- luacheck: globals overlap
+overlap = reservation[TAKEN_AT] - reservation[TAKEN_AT] % length == settled[TAKEN_AT] - settled[TAKEN_AT] % length
+  and unspent or 0
 
 --: give_back
 do
-  local note = settled
-  --+ counter
-  if counter == 2 then c = c > n and c - n or 0 end
-  if counter == 1 then last = last > n and last - n or 0 end
-  live, done = last > 0 or c > 0, true
+  local reservation = settled
+  --+ choose_counter
+  if counter == 2 then current = current > cost and current - cost or 0 end
+  if counter == 1 then previous = previous > cost and previous - cost or 0 end
+  live, applied = previous > 0 or current > 0, true
 end
 
---: take_late
+--: charge_at
 do
-  local note = settled
-  if not live then s, w, last, c = now - now % W, W, 0, 0 end
-  --+ counter
-  done = counter > 0
-  if counter == 2 then c = c + n elseif counter == 1 then last = last + n end
-  over = done and (c > $most_counted or last > $most_counted)
-  if done then live = true end
+  local reservation = settled
+  if not live then window_start, old_length, previous, current = now - now % length, length, 0, 0 end
+  --+ choose_counter
+  applied = counter > 0
+  if counter == 2 then current = current + cost elseif counter == 1 then previous = previous + cost end
+  debt_too_large = applied and (current > MAX_COUNT or previous > MAX_COUNT)
+  if applied then live = true end
 end
 
 --: save
 if live then
-  b$i, y$i = pack('<I7I7I7I7', s, w, last, c), c > 0 and s + w + w or s + w
+  limit.new_body, limit.new_expiry = pack('<I7I7I7I7', window_start, old_length, previous, current),
+    current > 0 and window_start + old_length + old_length or window_start + old_length
 else
-  b$i, y$i = false, 0
+  limit.new_body, limit.new_expiry = false, 0
 end

@@ -1,135 +1,154 @@
--- Fade: ar1. The state: the level, when the step it belongs to began, and how it fades: by what it is
--- divided, how often, and below what it is nothing. Doubles, with * / + only and in one order, so
--- that every store agrees to the last bit.
+-- Fade: the rule of ar1. A level that is divided by a constant at every step.
+--
+-- State, 38 bytes: the level, when the step it belongs to began, and how it fades: the divisor
+-- (`decay`), the length of a step, and the level below which it counts as 0 (`minimum`).
+--
+-- All amounts are doubles, computed with * / + only and in one order, so that every store agrees to the
+-- last bit.
+--
+-- Sections: see README.md. This rule's own: `power`, `fade` and `steps_between` define functions;
+-- `faded_at` computes when a level will be 0; `adopt_terms` and `keep_terms` bring the level to the step of `now`.
+--
+-- Expects, read only:
+-- luacheck: read globals args cost at unpack pack floor
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject allowed debt_too_large applied
+-- Expects, in the sections about reservations:
+-- luacheck: read globals reservation settled unspent
+-- Placeholders (see README.md):
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN TAKEN_AT AMOUNT
 
 --: power
-local function power(b, k)
-  local p = 1
-  while k > 0 do
-    if k % 2 == 1 then p = p * b end
-    b, k = b * b, floor(k / 2)
+local function power(base, exponent)
+  local product = 1
+  while exponent > 0 do
+    if exponent % 2 == 1 then product = product * base end
+    base, exponent = base * base, floor(exponent / 2)
   end
-  return p
+  return product
 end
 
---: after
--- What is left of a level after k steps.
-local function after(level, k, d, least)
-  if k == 1 then level = level / d elseif k > 1 then level = level / power(d, k) end
-  return level < least and 0 or level
+--: fade
+-- What is left of a level after some steps.
+local function fade(level, steps, decay, minimum)
+  if steps == 1 then level = level / decay elseif steps > 1 then level = level / power(decay, steps) end
+  return level < minimum and 0 or level
 end
 
---: open
+--: load
 --+ power
---+ after
-local M, d, r, least = unpack('<ddI7d', a, $A)
-local level, s, d0, r0, least0 = 0, 0, d, r, least
-local live, ends, now, was, since = false, 0, at, 0, 0
-if o$i then
-  level, s, d0, r0, least0 = unpack('<dI7dI7d', v$g, o$i)
-  if not (d0 > 1 and r0 >= 1 and least0 > 0) then
+--+ fade
+local max, decay, step, minimum = unpack('<ddI7d', args, ARGUMENT)
+local level, step_start, old_decay, old_step, old_minimum = 0, 0, decay, step, minimum
+local live, reset_at, now, written_level, written_at = false, 0, at, 0, 0
+if limit.body_at then
+  level, step_start, old_decay, old_step, old_minimum = unpack('<dI7dI7d', subject.value, limit.body_at)
+  if not (old_decay > 1 and old_step >= 1 and old_minimum > 0) then
     return redis.error_reply('TGSTATE a level that would never fade')
   end
-  was, since = level, s
-  if s > now then now = s end
-  level = after(level, floor((now - s) / r0), d0, least0)
+  written_level, written_at = level, step_start
+  if step_start > now then now = step_start end
+  level = fade(level, floor((now - step_start) / old_step), old_decay, old_minimum)
   live = level > 0
-  if not live then level, now, d0, r0, least0 = 0, at, d, r, least end
+  if not live then level, now, old_decay, old_step, old_minimum = 0, at, decay, step, minimum end
 end
 
---: ends
+--: reset_at
 if live then
-  --+ gone
+  --+ faded_at
 end
 
---: gone
--- When a level that was written will have faded away: the logarithm is only a guess.
-local k = math.ceil(math.log(was / least0) / math.log(d0))
-while after(was, k, d0, least0) > 0 do k = k + 1 end
-while k > 0 and after(was, k - 1, d0, least0) == 0 do k = k - 1 end
-ends = since + k * r0
+--: faded_at
+-- When a level that was written will have faded away. The logarithm is only a first guess.
+local steps = math.ceil(math.log(written_level / old_minimum) / math.log(old_decay))
+while fade(written_level, steps, old_decay, old_minimum) > 0 do steps = steps + 1 end
+while steps > 0 and fade(written_level, steps - 1, old_decay, old_minimum) == 0 do steps = steps - 1 end
+reset_at = written_at + steps * old_step
 
 --: fits
-if level + n > M then ok = false end
+if level + cost > max then allowed = false end
 
---: fill
--- The level at now, from now on fading by the numbers of this limit.
-s, d0, r0, least0 = now - now % r, d, r, least
-live = level >= least and level > 0
+--: adopt_terms
+-- The level at `now`, from now on fading by the numbers of this limit.
+step_start, old_decay, old_step, old_minimum = now - now % step, decay, step, minimum
+live = level >= minimum and level > 0
 
 --: take
-level = level + n
---+ fill
+level = level + cost
+--+ adopt_terms
 
---: owes
+--: check_debt
 if live then
-  local was, since = level, s
-  --+ gone
-  over = level > $most_counted or ends - now > $longest
+  local written_level, written_at = level, step_start
+  --+ faded_at
+  debt_too_large = level > MAX_COUNT or reset_at - now > MAX_SPAN
 else
-  over = level > $most_counted
+  debt_too_large = level > MAX_COUNT
 end
 
---: sink
--- The level at now, still fading by its own numbers.
+--: keep_terms
+-- The level at `now`, still fading by the numbers it was written under.
 if level < 0 then level = 0 end
-s = now - now % r0
-live = level >= least0 and level > 0
+step_start = now - now % old_step
+live = level >= old_minimum and level > 0
 
 --: give
-level = level - n
---+ sink
+level = level - cost
+--+ keep_terms
 
---: steps
+--: steps_between
 -- How often a level was divided between two instants.
-local function steps(from, to, width)
-  local k = (to - to % width - (from - from % width)) / width
-  return k > 0 and k or 0
+local function steps_between(from, to, length)
+  local steps = (to - to % length - (from - from % length)) / length
+  return steps > 0 and steps or 0
 end
 
---: still
+--: refundable
+-- luacheck: globals refundable
 do
-  --+ steps
-  x = live and floor(level * power(d0, steps(note[1], now, r0))) or 0
+  --+ steps_between
+  refundable = live and floor(level * power(old_decay, steps_between(reservation[TAKEN_AT], now, old_step))) or 0
 end
 
---: lessens
+--: overlap
+-- luacheck: globals overlap
 do
-  --+ steps
-  x = less > 0 and math.ceil(less * power(d, steps(note[1], settled[1], r))) or 0
+  --+ steps_between
+  overlap = unspent > 0
+    and math.ceil(unspent * power(decay, steps_between(reservation[TAKEN_AT], settled[TAKEN_AT], step))) or 0
 end
 
 --: give_back
 do
-  --+ steps
-  local faded = n / power(d0, steps(settled[1], now, r0))
-  -- So long ago that it makes no difference to a double.
-  done = level - faded ~= level
-  if done then
+  --+ steps_between
+  local faded = cost / power(old_decay, steps_between(settled[TAKEN_AT], now, old_step))
+  -- After a long time it is too little to change a double.
+  applied = level - faded ~= level
+  if applied then
     level = level - faded
-    --+ sink
+    --+ keep_terms
   end
 end
 
---: take_late
+--: charge_at
 do
-  --+ steps
-  -- What was taken first may have faded away by itself, but not with this on top.
-  local late = live and n or n + settled[2]
-  local level1 = level + late / power(d, steps(settled[1], now, r))
-  done = level1 ~= level and level1 >= least
-  if done then
-    level = level1
-    --+ fill
-    --+ owes
+  --+ steps_between
+  -- The reserved amount may have faded away by itself; together with this one it would not have.
+  local added = live and cost or cost + settled[AMOUNT]
+  local new_level = level + added / power(decay, steps_between(settled[TAKEN_AT], now, step))
+  applied = new_level ~= level and new_level >= minimum
+  if applied then
+    level = new_level
+    --+ adopt_terms
+    --+ check_debt
   end
 end
 
 --: save
 if live then
-  local was, since = level, s
-  --+ gone
-  b$i, y$i = pack('<dI7dI7d', level, s, d0, r0, least0), ends
+  local written_level, written_at = level, step_start
+  --+ faded_at
+  limit.new_body, limit.new_expiry = pack('<dI7dI7d', level, step_start, old_decay, old_step, old_minimum), reset_at
 else
-  b$i, y$i = false, 0
+  limit.new_body, limit.new_expiry = false, 0
 end

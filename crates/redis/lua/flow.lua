@@ -1,71 +1,90 @@
--- Flow: gcra and token-bucket. The state: the tick the bucket is empty, the rest in parts of a tick,
--- and the pace it was written under, ticks / parts for one unit.
+-- Flow: the rule of gcra and token-bucket. A bucket that drains evenly.
+--
+-- State, 22 bytes: the tick at which the bucket will be empty, the rest of that instant in parts of a
+-- tick, and the pace it was written under: one unit drains in `ticks / parts` ticks.
+--
+-- Sections: see README.md. `convert_cost` is this rule's own.
+--
+-- Expects, read only:
+-- luacheck: read globals args cost at unpack pack
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject allowed debt_too_large
+-- Placeholders (see README.md):
+-- luacheck: read globals ARGUMENT
 
---: open
--- Doubles are read in half the time, and only pass by.
-local cw, cr, rw, rr, p, q = unpack('<dddddd', a, $A)
-local e, f, p0, q0 = at, 0, p, q
-local live, ends, now, muldiv = false, 0, at, nil
-if o$i then
-  e, f, p0, q0 = unpack('<I7I4I7I4', v$g, o$i)
-  live = e > at or e == at and f > 0
+--: load
+-- The numbers of the limit come as doubles, which are read in half the time of integers.
+local cost_ticks, cost_parts, room_ticks, room_parts, ticks, parts = unpack('<dddddd', args, ARGUMENT)
+local empty_at, empty_parts, old_ticks, old_parts = at, 0, ticks, parts
+local live, reset_at, now, muldiv = false, 0, at, nil
+if limit.body_at then
+  empty_at, empty_parts, old_ticks, old_parts = unpack('<I7I4I7I4', subject.value, limit.body_at)
+  live = empty_at > at or empty_at == at and empty_parts > 0
   if not live then
-    e, f, p0, q0 = at, 0, p, q
+    empty_at, empty_parts, old_ticks, old_parts = at, 0, ticks, parts
   else
-    ends = f > 0 and e + 1 or e
-    if p0 ~= p or q0 ~= q then
+    reset_at = empty_parts > 0 and empty_at + 1 or empty_at
+    if old_ticks ~= ticks or old_parts ~= parts then
       --+ muldiv
-      if rw >= 0 then rw, rr = muldiv(unpack('<d', a, $A + 48), p0, 0, q0) end
+      -- At + 48: capacity less cost, in units.
+      if room_ticks >= 0 then
+        room_ticks, room_parts = muldiv(unpack('<d', args, ARGUMENT + 48), old_ticks, 0, old_parts)
+      end
     end
   end
 end
 
 --: fits
-local d = e - now
-if not (d < rw or d == rw and f <= rr) then ok = false end
+local drains_in = empty_at - now
+if not (drains_in < room_ticks or drains_in == room_ticks and empty_parts <= room_parts) then allowed = false end
 
---: weigh
+--: convert_cost
+-- For another cost than the one that came with the arguments: in how many ticks it drains.
 --+ muldiv
-cw, cr = muldiv(n, p, 0, q)
+cost_ticks, cost_parts = muldiv(cost, ticks, 0, parts)
 
 --: take
-if p0 ~= p or q0 ~= q then
-  -- The same water at another pace, rounded up: what is used is never forgotten.
-  local units, rest = muldiv(e - now, q0, f, p0)
-  local more, left = muldiv(rest, p, 0, p0)
+if old_ticks ~= ticks or old_parts ~= parts then
+  -- The level stays the same at the new pace, rounded up so that no usage is forgotten.
+  local units, rest = muldiv(empty_at - now, old_parts, empty_parts, old_ticks)
+  local more, left = muldiv(rest, ticks, 0, old_ticks)
   if left > 0 then more = more + 1 end
-  e, f = muldiv(units, p, more, q)
-  e, p0, q0 = now + e, p, q
+  empty_at, empty_parts = muldiv(units, ticks, more, parts)
+  empty_at, old_ticks, old_parts = now + empty_at, ticks, parts
 end
-e, f, live = e + cw, f + cr, true
-if f >= q then e, f = e + 1, f - q end
+empty_at, empty_parts, live = empty_at + cost_ticks, empty_parts + cost_parts, true
+if empty_parts >= parts then empty_at, empty_parts = empty_at + 1, empty_parts - parts end
 
---: owes
-local mw, mr = unpack('<dd', a, $A + 56)
-over = e - now > mw or e - now == mw and f > mr
+--: check_debt
+-- At + 56: the longest that the bucket may take to drain.
+local max_ticks, max_parts = unpack('<dd', args, ARGUMENT + 56)
+debt_too_large = empty_at - now > max_ticks or empty_at - now == max_ticks and empty_parts > max_parts
 
 --: give
 do
-  local w, r = cw, cr
-  if p0 ~= p or q0 ~= q then
+  local given_ticks, given_parts = cost_ticks, cost_parts
+  if old_ticks ~= ticks or old_parts ~= parts then
     --+ muldiv
-    w, r = muldiv(n, p0, 0, q0)
+    given_ticks, given_parts = muldiv(cost, old_ticks, 0, old_parts)
   end
-  e, f = e - w, f - r
-  if f < 0 then e, f = e - 1, f + q0 end
-  live = e > now or e == now and f > 0
+  empty_at, empty_parts = empty_at - given_ticks, empty_parts - given_parts
+  if empty_parts < 0 then empty_at, empty_parts = empty_at - 1, empty_parts + old_parts end
+  live = empty_at > now or empty_at == now and empty_parts > 0
 end
 
---: still
+--: refundable
+-- luacheck: globals refundable
 --+ muldiv
-x = live and muldiv(e - now, q0, f, p0) or 0
+refundable = live and muldiv(empty_at - now, old_parts, empty_parts, old_ticks) or 0
 
---: lessens
-x = less
+--: overlap
+-- luacheck: globals overlap unspent
+overlap = unspent
 
 --: save
 if live then
-  b$i, y$i = pack('<I7I4I7I4', e, f, p0, q0), f > 0 and e + 1 or e
+  limit.new_body, limit.new_expiry = pack('<I7I4I7I4', empty_at, empty_parts, old_ticks, old_parts),
+    empty_parts > 0 and empty_at + 1 or empty_at
 else
-  b$i, y$i = false, 0
+  limit.new_body, limit.new_expiry = false, 0
 end

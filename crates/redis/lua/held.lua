@@ -1,23 +1,39 @@
--- Held: concurrency. The state: how many are held in all, when the first lease ends and when the last,
--- whether they end in the order in which they were taken, and each lease with its end, its count and
--- what it can be released under. While none has ended they need not be looked at one by one.
+-- Held: the rule of concurrency. Leases that end when they are released or expire.
+--
+-- State: the size of what follows (4 bytes), how many are held in all, when the first and the last lease
+-- end, whether they end in the order in which they were taken (`sorted`), and each lease: its end, its
+-- count and its handle. While no lease has ended, they need not be read one by one: `leases` is nil until
+-- `parse` reads them, and until then a new lease is appended to `added` as bytes.
+--
+-- Sections: see README.md. This rule's own: `parse` reads the leases; `drop_ended` and `end_newest`
+-- remove some; `release`, `renew` and `rename` are what only this rule does for an operation.
+--
+-- Expects, read only:
+-- luacheck: read globals args cost time at handle new_handle unpack pack sub
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject allowed debt_too_large applied summary
+-- Expects, in the sections about reservations:
+-- luacheck: read globals reservation settled
+-- Placeholders (the second line: the fields of a lease and of a reservation):
+-- luacheck: read globals ARGUMENT MAX_COUNT
+-- luacheck: read globals LEASE_END LEASE_COUNT LEASE_HANDLE TAKEN_AT HANDLE
 
---: open
-local K, ttl = unpack('<I4I7', a, $A)
-local size, total, first, sorted, added, leases = 22, 0, 0, 1, '', nil
-local live, ends, now, used = false, 0, at, 0
-if o$i then
-  size, total, first, ends, sorted = unpack('<I4I7I7I7B', v$g, o$i)
-  live = at < ends
+--: load
+local capacity, ttl = unpack('<I4I7', args, ARGUMENT)
+local size, total, first_end, sorted, added, leases = 22, 0, 0, 1, '', nil
+local live, reset_at, now, used = false, 0, at, 0
+if limit.body_at then
+  size, total, first_end, reset_at, sorted = unpack('<I4I7I7I7B', subject.value, limit.body_at)
+  live = at < reset_at
   if not live then
-    size, total, first, ends, sorted = 22, 0, 0, 0, 1
+    size, total, first_end, reset_at, sorted = 22, 0, 0, 0, 1
   else
     used = total
-    if first <= now then
+    if first_end <= now then
       --+ parse
       used = 0
       for _, lease in ipairs(leases) do
-        if now < lease[1] then used = used + lease[2] end
+        if now < lease[LEASE_END] then used = used + lease[LEASE_COUNT] end
       end
     end
   end
@@ -26,56 +42,58 @@ end
 --: parse
 if not leases then
   leases = {}
-  local all, place = (size > 22 and sub(v$g, o$i + 26, o$i + 3 + size) or '') .. added, 1
+  local all, place =
+    (size > 22 and sub(subject.value, limit.body_at + 26, limit.body_at + 3 + size) or '') .. added, 1
   while place <= #all do
     local lease = {}
-    lease[1], lease[2], lease[3], place = unpack('<I7I7I2c0', all, place)
+    lease[LEASE_END], lease[LEASE_COUNT], lease[LEASE_HANDLE], place = unpack('<I7I7I2c0', all, place)
     leases[#leases + 1] = lease
   end
 end
 
 --: fits
-if used + n > K then ok = false end
+if used + cost > capacity then allowed = false end
 
 --: drop_ended
--- Drops the leases that have ended, or hold nothing.
+-- Drops the leases that have ended or hold nothing.
 do
   local kept = {}
   for _, lease in ipairs(leases) do
-    if now < lease[1] and lease[2] > 0 then kept[#kept + 1] = lease end
+    if now < lease[LEASE_END] and lease[LEASE_COUNT] > 0 then kept[#kept + 1] = lease end
   end
   leases, live = kept, #kept > 0
 end
 
 --: take
 do
-  local till = now + ttl
+  local lease_end = now + ttl
   if leases then
     --+ drop_ended
-    leases[#leases + 1] = { till, n, handle }
+    leases[#leases + 1] = { lease_end, cost, handle }
   else
-    added = added .. pack('<I7I7I2c0', till, n, #handle, handle)
-    if total == 0 or till < first then first = till end
-    if till < ends then sorted = 0 else ends = till end
-    total = total + n
+    added = added .. pack('<I7I7I2c0', lease_end, cost, #handle, handle)
+    if total == 0 or lease_end < first_end then first_end = lease_end end
+    if lease_end < reset_at then sorted = 0 else reset_at = lease_end end
+    total = total + cost
   end
-  used, live = used + n, true
+  used, live = used + cost, true
 end
 
---: owes
-over = used > $most_counted
+--: check_debt
+debt_too_large = used > MAX_COUNT
 
 --: end_newest
--- Ends up to n of the leases, the newest first; only those under a handle, if that is said.
+-- luacheck: read globals only
+-- Ends leases of up to `cost`, the newest first; if `only` is set, those with that handle.
 --+ parse
 --+ drop_ended
 do
-  local left = n
+  local left = cost
   for j = #leases, 1, -1 do
     local lease = leases[j]
-    if not only or lease[3] == only then
-      local gone = lease[2] < left and lease[2] or left
-      lease[2], left, used = lease[2] - gone, left - gone, used - gone
+    if not only or lease[LEASE_HANDLE] == only then
+      local ended = lease[LEASE_COUNT] < left and lease[LEASE_COUNT] or left
+      lease[LEASE_COUNT], left, used = lease[LEASE_COUNT] - ended, left - ended, used - ended
     end
   end
 end
@@ -87,126 +105,132 @@ do
   --+ end_newest
 end
 
---: still
-x = 0
+--: refundable
+-- luacheck: globals refundable
+refundable = 0
 --+ parse
 for _, lease in ipairs(leases) do
-  if now < lease[1] and lease[3] == note[5] then x = x + lease[2] end
+  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == reservation[HANDLE] then
+    refundable = refundable + lease[LEASE_COUNT]
+  end
 end
 
---: lessens
-x = 0
+--: overlap
+-- luacheck: globals overlap
+overlap = 0
 
 --: give_back
 do
-  local only = settled[5]
+  local only = settled[HANDLE]
   --+ end_newest
 end
-done = true
+applied = true
 
---: take_late
-done = false
+--: charge_at
+applied = false
 --+ parse
 for j = #leases, 1, -1 do
   local lease = leases[j]
-  if now < lease[1] and lease[3] == settled[5] then
-    lease[2], done = lease[2] + n, true
+  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == settled[HANDLE] then
+    lease[LEASE_COUNT], applied = lease[LEASE_COUNT] + cost, true
     break
   end
 end
-if done then
+if applied then
   --+ drop_ended
-elseif now < settled[1] + ttl then
+elseif now < settled[TAKEN_AT] + ttl then
   --+ drop_ended
-  leases[#leases + 1], done, live = { settled[1] + ttl, n, settled[5] }, true, true
+  leases[#leases + 1], applied, live = { settled[TAKEN_AT] + ttl, cost, settled[HANDLE] }, true, true
 end
-used = used + n
-over = done and used > $most_counted
+used = used + cost
+debt_too_large = applied and used > MAX_COUNT
 
 --: release
-done = false
+applied = false
 --+ parse
 for _, lease in ipairs(leases) do
-  if now < lease[1] and lease[3] == handle then
-    used, lease[2], done = used - lease[2], 0, true
+  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == handle then
+    used, lease[LEASE_COUNT], applied = used - lease[LEASE_COUNT], 0, true
   end
 end
-if done then
+if applied then
   --+ drop_ended
 end
 
 --: renew
--- Never sooner than it would have ended: a clock stepped back must not shorten a lease.
-done = false
+-- A lease never ends sooner than before: a clock that was stepped back must not shorten it.
+applied = false
 --+ parse
 for _, lease in ipairs(leases) do
-  if now < lease[1] and lease[3] == handle and lease[1] < now + ttl then
-    lease[1], done = now + ttl, true
+  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == handle and lease[LEASE_END] < now + ttl then
+    lease[LEASE_END], applied = now + ttl, true
   end
 end
-if done then
+if applied then
   --+ drop_ended
 end
 
 --: rename
-done = false
+-- Gives the leases of `handle` the handle `new_handle`.
+applied = false
 --+ parse
 for _, lease in ipairs(leases) do
-  if lease[3] == handle then lease[3], done = name, true end
+  if lease[LEASE_HANDLE] == handle then lease[LEASE_HANDLE], applied = new_handle, true end
 end
 
 --: save
 if not live then
-  b$i, y$i = false, 0
+  limit.new_body, limit.new_expiry = false, 0
 else
   local all = added
   if leases then
     local out = {}
-    total, first, ends, sorted = 0, leases[1][1], 0, 1
+    total, first_end, reset_at, sorted = 0, leases[1][LEASE_END], 0, 1
     for j, lease in ipairs(leases) do
-      out[j] = pack('<I7I7I2c0', lease[1], lease[2], #lease[3], lease[3])
-      total = total + lease[2]
-      if lease[1] < first then first = lease[1] end
-      if lease[1] < ends then sorted = 0 else ends = lease[1] end
+      out[j] = pack('<I7I7I2c0', lease[LEASE_END], lease[LEASE_COUNT], #lease[LEASE_HANDLE], lease[LEASE_HANDLE])
+      total = total + lease[LEASE_COUNT]
+      if lease[LEASE_END] < first_end then first_end = lease[LEASE_END] end
+      if lease[LEASE_END] < reset_at then sorted = 0 else reset_at = lease[LEASE_END] end
     end
     all = table.concat(out)
   elseif size > 22 then
-    all = sub(v$g, o$i + 26, o$i + 3 + size) .. added
+    all = sub(subject.value, limit.body_at + 26, limit.body_at + 3 + size) .. added
   end
-  b$i, y$i = pack('<I4I7I7I7B', 22 + #all, total, first, ends, sorted) .. all, ends
+  limit.new_body, limit.new_expiry =
+    pack('<I4I7I7I7B', 22 + #all, total, first_end, reset_at, sorted) .. all, reset_at
 end
 
---: tell
+--: summarize
 if live then
-  local sum, last, when = total, ends, 0
+  local held, last_end, fits_at = total, reset_at, 0
   if leases then
-    sum, last = 0, 0
+    held, last_end = 0, 0
     for _, lease in ipairs(leases) do
-      if t < lease[1] then sum = sum + lease[2] end
-      if lease[1] > last then last = lease[1] end
+      if time < lease[LEASE_END] then held = held + lease[LEASE_COUNT] end
+      if lease[LEASE_END] > last_end then last_end = lease[LEASE_END] end
     end
   end
-  if sum + n > K and n <= K then
-    local left, place, past = sum, (o$i or 0) + 26, (o$i or 0) + 4 + size
-    -- Those that end first come first, and few of them are enough.
-    while not leases and sorted == 1 and left + n > K and place < past do
-      local till, count, _
-      till, count, _, place = unpack('<I7I7I2c0', v$g, place)
-      left, when = left - count, till
+  if held + cost > capacity and cost <= capacity then
+    local left, place, past = held, (limit.body_at or 0) + 26, (limit.body_at or 0) + 4 + size
+    -- If they are sorted, those that end first come first, and reading a few of them is enough.
+    while not leases and sorted == 1 and left + cost > capacity and place < past do
+      local lease_end, count, _
+      lease_end, count, _, place = unpack('<I7I7I2c0', subject.value, place)
+      left, fits_at = left - count, lease_end
     end
-    if left + n > K then
+    if left + cost > capacity then
       --+ parse
-      local held, j = {}, 0
+      local by_end, j = {}, 0
       for _, lease in ipairs(leases) do
-        if t < lease[1] then held[#held + 1] = lease end
+        if time < lease[LEASE_END] then by_end[#by_end + 1] = lease end
       end
-      table.sort(held, function(one, other) return one[1] < other[1] end)
-      left = sum
-      while left + n > K do
+      table.sort(by_end, function(one, other) return one[LEASE_END] < other[LEASE_END] end)
+      left = held
+      while left + cost > capacity do
         j = j + 1
-        left, when = left - held[j][2], held[j][1]
+        left, fits_at = left - by_end[j][LEASE_COUNT], by_end[j][LEASE_END]
       end
     end
   end
-  if t < last then told = pack('<I7I7I7', sum, when, last) end
+  if time < last_end then summary = pack('<I7I7I7', held, fits_at, last_end) end
 end

@@ -1,28 +1,39 @@
+-- Exact products and quotients of whole numbers that do not fit into a double.
+--
+-- Section `muldiv` defines the function of that name unless it is defined already. The including part
+-- has declared it: `local muldiv`.
+--
+-- Expects, read only:
+-- luacheck: read globals floor
+-- Expects and assigns:
+-- luacheck: globals muldiv
+
 --: muldiv
--- floor((a * b + c) / d) and what is left over, exactly, though doubles end at 2^53 and a * b need
--- not. All are whole numbers below 2^53, and d at most 2^51.
+-- Returns floor((a * b + c) / d) and the remainder, exactly, although doubles are exact only below 2^53
+-- and a * b may be larger. All are whole numbers below 2^53, and d at most 2^51.
 muldiv = muldiv or function(a, b, c, d)
-  local x = a * b + c
-  if x < 9007199254740992 then
-    local y = floor(x / d)
-    return y, x - y * d
+  local product = a * b + c
+  if product < 9007199254740992 then
+    local quotient = floor(product / d)
+    return quotient, product - quotient * d
   end
-  local y, z = floor(b / d), floor(c / d)
-  b, c = b - y * d, c - z * d
-  -- Digits of a, from the highest on, in the greatest base in which nothing passes 2^53.
-  local base, place, q, r = 2, 1, 0, 0
+  local whole_b, whole_c = floor(b / d), floor(c / d)
+  b, c = b - whole_b * d, c - whole_c * d
+  -- Long division over the digits of a, the highest first, in the greatest base in which no
+  -- intermediate result passes 2^53.
+  local base, place, quotient, remainder = 2, 1, 0, 0
   while base * d <= 2251799813685248 do base = base * 2 end
   while place * base <= a do place = place * base end
   local rest = a
   while place >= 1 do
     local digit = floor(rest / place)
     rest = rest - digit * place
-    r = r * base + digit * b
-    local k = floor(r / d)
-    q, r = q * base + k, r - k * d
+    remainder = remainder * base + digit * b
+    local step = floor(remainder / d)
+    quotient, remainder = quotient * base + step, remainder - step * d
     place = place / base
   end
-  q, r = q + a * y + z, r + c
-  if r >= d then q, r = q + 1, r - d end
-  return q, r
+  quotient, remainder = quotient + a * whole_b + whole_c, remainder + c
+  if remainder >= d then quotient, remainder = quotient + 1, remainder - d end
+  return quotient, remainder
 end

@@ -1,207 +1,226 @@
--- Slots: sliding-log and sliding-counters. The state: how time was cut (the width of a slot, and how
--- long one counts), the total, how many bytes a count takes, and from the oldest on the start and
--- the count of every slot.
+-- Slots: the rule of sliding-log and sliding-counters. A count for each slot of time.
+--
+-- State: the size of what follows (4 bytes), how time was cut (`width`: the length of a slot; `life`: how
+-- long a slot counts), the total, how many bytes a count takes (`count_bytes`), and the start and the
+-- count of every slot, the oldest first (`slots`). A slot is written with `slot_format`, in 7 +
+-- count_bytes bytes.
+--
+-- Sections: see README.md. This rule's own: `count_used` adds up what counts at `now`; `replace` and
+-- `find` define functions; `drop_expired`, `add` and `tidy` change `slots`.
+--
+-- Expects, read only:
+-- luacheck: read globals args cost time at unpack pack sub
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject allowed debt_too_large applied summary
+-- Expects, in the sections about reservations:
+-- luacheck: read globals reservation settled unspent
+-- Placeholders (see README.md):
+-- luacheck: read globals ARGUMENT MAX_COUNT TAKEN_AT
 
---: open
-local L, w, l = unpack('<I4I7I7', a, $A)
--- How many bytes a count takes, and how a slot is written; naming that takes time, so it is done once.
-local w0, l0, total, m, fmt, es = w, l, 0, 1, '<I7I1', ''
-local live, ends, now, used = false, 0, at, 0
-if o$i then
+--: load
+local capacity, width, life = unpack('<I4I7I7', args, ARGUMENT)
+-- Building the format string takes time, so it is done once.
+local old_width, old_life, total, count_bytes, slot_format, slots = width, life, 0, 1, '<I7I1', ''
+local live, reset_at, now, used = false, 0, at, 0
+if limit.body_at then
   local size
-  size, w0, l0, total, m = unpack('<I4I7I7I7B', v$g, o$i)
-  if m > 1 then fmt = '<I7I' .. m end
-  es = sub(v$g, o$i + 26, o$i + 3 + size)
-  local newest = unpack('<I7', es, #es - m - 6)
-  ends = newest + l0
-  live = at < ends
+  size, old_width, old_life, total, count_bytes = unpack('<I4I7I7I7B', subject.value, limit.body_at)
+  if count_bytes > 1 then slot_format = '<I7I' .. count_bytes end
+  slots = sub(subject.value, limit.body_at + 26, limit.body_at + 3 + size)
+  local newest = unpack('<I7', slots, #slots - count_bytes - 6)
+  reset_at = newest + old_life
+  live = at < reset_at
   if live then
     if newest > now then now = newest end
-    --+ used
+    --+ count_used
   else
-    w0, l0, total, m, fmt, es, ends = w, l, 0, 1, '<I7I1', '', 0
+    old_width, old_life, total, count_bytes, slot_format, slots, reset_at = width, life, 0, 1, '<I7I1', '', 0
   end
 end
 
---: used
--- What counts at now.
+--: count_used
+-- What counts at `now`.
 used = total
 do
   local place = 1
-  local start, count = unpack(fmt, es, 1)
-  while start + l0 <= now do
-    used, place = used - count, place + 7 + m
-    start, count = unpack(fmt, es, place)
+  local start, count = unpack(slot_format, slots, 1)
+  while start + old_life <= now do
+    used, place = used - count, place + 7 + count_bytes
+    start, count = unpack(slot_format, slots, place)
   end
 end
 
 --: fits
-if used + n > L then ok = false end
+if used + cost > capacity then allowed = false end
 
---: splice
--- Puts a slot in place of the bytes from one place to another; a count that is too long for the
--- others makes them all longer.
-local function splice(from, to, start, count)
-  local before, after = sub(es, 1, from - 1), sub(es, to)
-  if count >= 256 ^ m then
-    local wider, short = m, fmt
+--: replace
+-- Puts a slot in place of the bytes from `from` up to `to`. A count that needs more bytes than the
+-- others makes all of them longer.
+local function replace(from, to, start, count)
+  local before, after = sub(slots, 1, from - 1), sub(slots, to)
+  if count >= 256 ^ count_bytes then
+    local wider, old_format = count_bytes, slot_format
     while count >= 256 ^ wider do wider = wider + 1 end
-    fmt = '<I7I' .. wider
-    local longer = function(slots)
+    slot_format = '<I7I' .. wider
+    local widen = function(some)
       local out = {}
-      for place = 1, #slots, 7 + m do
-        out[#out + 1] = pack(fmt, unpack(short, slots, place))
+      for place = 1, #some, 7 + count_bytes do
+        out[#out + 1] = pack(slot_format, unpack(old_format, some, place))
       end
       return table.concat(out)
     end
-    before, after = longer(before), longer(after)
-    m = wider
+    before, after = widen(before), widen(after)
+    count_bytes = wider
   end
-  es = before .. (count > 0 and pack(fmt, start, count) or '') .. after
+  slots = before .. (count > 0 and pack(slot_format, start, count) or '') .. after
 end
 
---: drop_past
+--: drop_expired
 -- Drops what can never count again: no decision is made before the newest slot began.
 do
-  local k = 7 + m
-  local newest, place = unpack('<I7', es, #es - m - 6), 1
-  local start, count = unpack(fmt, es, 1)
-  while start + l0 <= newest do
-    total, place = total - count, place + k
-    start, count = unpack(fmt, es, place)
+  local slot_bytes = 7 + count_bytes
+  local newest, place = unpack('<I7', slots, #slots - count_bytes - 6), 1
+  local start, count = unpack(slot_format, slots, 1)
+  while start + old_life <= newest do
+    total, place = total - count, place + slot_bytes
+    start, count = unpack(slot_format, slots, place)
   end
-  if place > 1 then es = sub(es, place) end
+  if place > 1 then slots = sub(slots, place) end
 end
 
 --: add
--- Adds to the slot that begins at `start`, wherever that is among the others.
+-- luacheck: read globals start
+-- Adds the cost to the slot that begins at `start`, wherever that is among the others.
 do
-  local k, place = 7 + m, #es + 1
-  local to, sum = place, n
+  local slot_bytes, place = 7 + count_bytes, #slots + 1
+  local to, sum = place, cost
   while place > 1 do
-    local begins, count = unpack(fmt, es, place - k)
+    local begins, count = unpack(slot_format, slots, place - slot_bytes)
     if begins <= start then
-      if begins == start then place, sum = place - k, count + n end
+      if begins == start then place, sum = place - slot_bytes, count + cost end
       break
     end
-    place, to = place - k, place - k
+    place, to = place - slot_bytes, place - slot_bytes
   end
-  splice(place, to, start, sum)
-  total = total + n
+  replace(place, to, start, sum)
+  total = total + cost
 end
 
 --: take
 do
-  --+ splice
-  local start = now - now % w
-  if live and w0 == w and l0 == l then
+  --+ replace
+  local start = now - now % width
+  if live and old_width == width and old_life == life then
     --+ add
-    --+ drop_past
+    --+ drop_expired
   else
-    w0, l0, total, m, fmt, es = w, l, used + n, 1, '<I7I1', ''
-    splice(1, 1, start, total)
+    old_width, old_life, total, count_bytes, slot_format, slots = width, life, used + cost, 1, '<I7I1', ''
+    replace(1, 1, start, total)
   end
-  used, live = used + n, true
+  used, live = used + cost, true
 end
 
---: owes
-over = used > $most_counted
+--: check_debt
+debt_too_large = used > MAX_COUNT
 
 --: tidy
 live = used > 0
 if live then
-  --+ drop_past
+  --+ drop_expired
 end
 
 --: give
 do
-  --+ splice
-  local left = n < used and n or used
+  --+ replace
+  local left = cost < used and cost or used
   used = used - left
   while left > 0 do
-    local place = #es - m - 6
-    local start, count = unpack(fmt, es, place)
-    local gone = count < left and count or left
-    splice(place, #es + 1, start, count - gone)
-    left, total = left - gone, total - gone
+    local place = #slots - count_bytes - 6
+    local start, count = unpack(slot_format, slots, place)
+    local given = count < left and count or left
+    replace(place, #slots + 1, start, count - given)
+    left, total = left - given, total - given
   end
   --+ tidy
 end
 
---: place
--- Where the slot lies that an instant falls into, and what it says.
+--: find
+-- The place, start and count of the slot that an instant falls into.
 local function find(instant)
-  for place = #es - m - 6, 1, -7 - m do
-    local start, count = unpack(fmt, es, place)
+  for place = #slots - count_bytes - 6, 1, -7 - count_bytes do
+    local start, count = unpack(slot_format, slots, place)
     if start <= instant then
-      if instant < start + w0 then return place, start, count end
+      if instant < start + old_width then return place, start, count end
       return
     end
   end
 end
 
---: still
+--: refundable
+-- luacheck: globals refundable
 do
-  --+ place
-  local _, start, count = find(note[1])
-  x = live and start and now < start + l0 and count or 0
+  --+ find
+  local _, start, count = find(reservation[TAKEN_AT])
+  refundable = live and start and now < start + old_life and count or 0
 end
 
---: lessens
-x = note[1] - note[1] % w == settled[1] - settled[1] % w and less or 0
+--: overlap
+-- luacheck: globals overlap
+overlap = reservation[TAKEN_AT] - reservation[TAKEN_AT] % width == settled[TAKEN_AT] - settled[TAKEN_AT] % width
+  and unspent or 0
 
 --: give_back
 do
-  --+ splice
-  --+ place
-  local place, start, count = find(settled[1])
+  --+ replace
+  --+ find
+  local place, start, count = find(settled[TAKEN_AT])
   if place then
-    local gone = count < n and count or n
-    splice(place, place + 7 + m, start, count - gone)
-    total, used = total - gone, used - gone
+    local given = count < cost and count or cost
+    replace(place, place + 7 + count_bytes, start, count - given)
+    total, used = total - given, used - given
   end
   --+ tidy
-  done = true
+  applied = true
 end
 
---: take_late
+--: charge_at
 do
-  local start = settled[1] - settled[1] % w
-  done = start + l > now
-  if done and live and w0 == w and l0 == l then
-    --+ splice
+  local start = settled[TAKEN_AT] - settled[TAKEN_AT] % width
+  applied = start + life > now
+  if applied and live and old_width == width and old_life == life then
+    --+ replace
     --+ add
-    --+ drop_past
-    used = used + n
-    --+ owes
-  elseif done then
-    local now = live and now or settled[1]
+    --+ drop_expired
+    used = used + cost
+    --+ check_debt
+  elseif applied then
+    local now = live and now or settled[TAKEN_AT]
     --+ take
-    --+ owes
+    --+ check_debt
   end
 end
 
 --: save
 if live then
-  b$i = pack('<I4I7I7I7B', 22 + #es, w0, l0, total, m) .. es
-  y$i = unpack('<I7', es, #es - m - 6) + l0
+  limit.new_body = pack('<I4I7I7I7B', 22 + #slots, old_width, old_life, total, count_bytes) .. slots
+  limit.new_expiry = unpack('<I7', slots, #slots - count_bytes - 6) + old_life
 else
-  b$i, y$i = false, 0
+  limit.new_body, limit.new_expiry = false, 0
 end
 
---: tell
+--: summarize
 if live then
-  local newest, now, used, when = unpack('<I7', es, #es - m - 6), t, 0, 0
+  local newest, now, used, fits_at = unpack('<I7', slots, #slots - count_bytes - 6), time, 0, 0
   if newest > now then now = newest end
-  if now < newest + l0 then
-    --+ used
-    if used + n > L and n <= L then
+  if now < newest + old_life then
+    --+ count_used
+    if used + cost > capacity and cost <= capacity then
       local left, place = total, 1
-      while left + n > L do
-        local start, count = unpack(fmt, es, place)
-        left, when, place = left - count, start + l0, place + 7 + m
+      while left + cost > capacity do
+        local start, count = unpack(slot_format, slots, place)
+        left, fits_at, place = left - count, start + old_life, place + 7 + count_bytes
       end
     end
-    told = pack('<I7I7I7', used, when, newest + l0)
+    summary = pack('<I7I7I7', used, fits_at, newest + old_life)
   end
 end

@@ -1,96 +1,119 @@
--- One string for each (policy, subject): a version, and a record for each limit that was used. A record
--- is a tag (the position of the limit, and its rule) and a body. Where reservations are open, 8 is
--- added to the rule, and a byte says whether there is a body before the notes.
+-- Reads and writes the value of one subject under one policy.
 --
--- For each limit o and m say where its body and its notes begin, r is the whole record as it was.
+-- The value is one string: a version, and a record for each limit that was used. A record is a tag (the
+-- position of the limit times 16, plus the number of its rule) and a body. Where reservations are open, 8
+-- is added to the rule, a byte 1 or 0 says whether there is a body, and the reservations follow it.
+--
+-- Sections:
+--   read     finds the body and the reservations of each limit in the value
+--   walk     the slow way to find them, where the value is not laid out as expected (subject.irregular)
+--   keep     adds the record of one limit to the new value
+--   write    sets the new value, or deletes the key if nothing is left
+-- `expected_layout`, `assign_record`, `keep_all` and `min_ttl` are written by src/script/records.rs: the
+-- check for the expected layout, the choice of the limit that a record belongs to, `keep` for each limit
+-- of the subject, and the least time to live where the time is passed in.
+--
+-- Expects, read only:
+-- luacheck: read globals call unpack sub byte format floor time
+-- Expects and assigns (see README.md):
+-- luacheck: globals limit subject
+-- Placeholders (see README.md):
+-- luacheck: read globals SUBJECT_KEY VERSION VERSION_CHAR TAG TAG_WITH_RESERVATIONS BODY_BYTES ALL_BODY_BYTES
+-- luacheck: read globals SLACK_MS
 
 --: read
-local v$g = call('GET', KEYS[$g])
-local rest$g = ''
-if v$g then
-  --+ offsets
-  if odd$g then
+if subject.value then
+  --+ expected_layout
+  if subject.irregular then
     --+ walk
   end
 end
 
 --: walk
-if byte(v$g) ~= $version then
-  return redis.error_reply('TGSTATE a key of ours holds what this version did not write')
+if byte(subject.value) ~= VERSION then
+  return redis.error_reply('TGSTATE the key of a subject holds a value that this version did not write')
 end
-local place, past = 2, #v$g
+local place, past = 2, #subject.value
 while place <= past do
-  local tag = byte(v$g, place)
-  local rule, first, body, notes = tag % 16, place, place + 1, false
+  local tag = byte(subject.value, place)
+  local rule, first, body, reservations = tag % 16, place, place + 1, false
   place = body
   if rule > 8 then
-    rule, body, place = rule - 8, byte(v$g, body) == 1 and body + 1, body + 1
-    notes = true
+    rule, body, place = rule - 8, byte(subject.value, body) == 1 and body + 1, body + 1
+    reservations = true
   end
   if body then
-    local size = ({ $sizes })[rule] or past
-    if size == 0 then size = place + 3 > past and past or 4 + unpack('<I4', v$g, place) end
+    local size = ({ ALL_BODY_BYTES })[rule] or past
+    if size == 0 then size = place + 3 > past and past or 4 + unpack('<I4', subject.value, place) end
     place = place + size
   end
-  if notes then
-    notes = place
-    place = place + 4 + (place + 3 > past and past or unpack('<I4', v$g, place))
+  if reservations then
+    reservations = place
+    place = place + 4 + (place + 3 > past and past or unpack('<I4', subject.value, place))
   end
   if place > past + 1 then
-    return redis.error_reply('TGSTATE a key of ours holds what this version did not write')
+    return redis.error_reply('TGSTATE the key of a subject holds a value that this version did not write')
   end
-  local position, record = floor(tag / 16), sub(v$g, first, place - 1)
-  --+ positions
+  local position, record = floor(tag / 16), sub(subject.value, first, place - 1)
+  --+ assign_record
 end
 
 --: keep
--- Adds the record of one limit to those that are kept, and its end to theirs.
+-- luacheck: globals kept expiry keeps_unread
+-- Adds the record of one limit to `kept`, and its expiry to `expiry`.
 do
-  local body, notes = b$i, w$i
-  if body == nil and notes == nil then
-    local record = r$i
-    if o$i and not record then record = sub(v$g, o$i - 1, o$i - 1 + $size) end
+  local body, reservations = limit.new_body, limit.new_reservations
+  if body == nil and reservations == nil then
+    local record = limit.record
+    if limit.body_at and not record then
+      record = sub(subject.value, limit.body_at - 1, limit.body_at - 1 + BODY_BYTES)
+    end
     if record then
       kept = kept .. record
-      if not o$i or m$i then
-        longer = true
-      elseif x$i > till then
-        till = x$i
+      if not limit.body_at or limit.reservations_at then
+        keeps_unread = true
+      elseif limit.old_expiry > expiry then
+        expiry = limit.old_expiry
       end
     end
   else
-    if body == nil then body = o$i and sub(v$g, o$i, o$i - 1 + $size) end
-    if notes == nil then notes = m$i and sub(v$g, m$i, m$i + 3 + unpack('<I4', v$g, m$i)) end
-    if notes then
-      kept = kept .. '$tag_noted' .. (body and '\1' .. body or '\0') .. notes
-    elseif body then
-      kept = kept .. '$tag' .. body
+    if body == nil then
+      body = limit.body_at and sub(subject.value, limit.body_at, limit.body_at - 1 + BODY_BYTES)
     end
-    if y$i > till then till = y$i end
+    if reservations == nil then
+      reservations = limit.reservations_at and sub(subject.value, limit.reservations_at,
+        limit.reservations_at + 3 + unpack('<I4', subject.value, limit.reservations_at))
+    end
+    if reservations then
+      kept = kept .. TAG_WITH_RESERVATIONS .. (body and '\1' .. body or '\0') .. reservations
+    elseif body then
+      kept = kept .. TAG .. body
+    end
+    if limit.new_expiry > expiry then expiry = limit.new_expiry end
   end
 end
 
 --: write
 do
-  local kept, till, longer = '', 0, rest$g ~= ''
-  --+ keeps
-  kept = kept .. rest$g
+  local kept, expiry, keeps_unread = '', 0, subject.rest ~= ''
+  --+ keep_all
+  kept = kept .. subject.rest
   if kept == '' then
-    if v$g then call('DEL', KEYS[$g]) end
+    if subject.value then call('DEL', KEYS[SUBJECT_KEY]) end
   else
-    local ttl = (till - t) / 1000 + $slack
-    --+ at_least
-    if longer then
-      -- What was not opened may last longer than what was.
-      local before = call('PTTL', KEYS[$g])
+    local ttl = (expiry - time) / 1000 + SLACK_MS
+    --+ min_ttl
+    if keeps_unread then
+      -- Records that were not read may have to last longer than those that were.
+      local before = call('PTTL', KEYS[SUBJECT_KEY])
       if before > ttl then ttl = before end
     end
     if ttl < 1 then
       -- All of it is past its reset.
-      if v$g then call('DEL', KEYS[$g]) end
+      if subject.value then call('DEL', KEYS[SUBJECT_KEY]) end
     else
-      -- Of all ways to write with an end this one takes the least time; so does %d for the number.
-      call('PSETEX', KEYS[$g], format('%d', ttl), '$version_char' .. kept)
+      -- Of all commands that set a value with an expiry this one takes the least time, and so does %d.
+      call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), VERSION_CHAR .. kept)
     end
   end
 end

@@ -1,90 +1,111 @@
--- Window: fixed-window and request-window. The state: the count, and the bounds of its window.
+-- Window: the rule of fixed-window and request-window. One counter for the current window.
+--
+-- State, 21 bytes: the count, and the start and the end of its window.
+--
+-- Sections: see README.md. `window_now` and `charge_window` have one variant for each kind of window:
+-- `aligned` (fixed-window of a plain length), `calendar` (fixed-window of a calendar unit) and `request`
+-- (request-window); the assembler includes the one that the limit needs.
+--
+-- Expects, read only:
+-- luacheck: read globals args cost at unpack pack
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject allowed debt_too_large applied
+-- Expects, in the sections about reservations:
+-- luacheck: read globals reservation settled unspent
+-- Placeholders (see README.md):
+-- luacheck: read globals ARGUMENT POSITION MAX_COUNT WINDOWS_NEEDED TAKEN_AT
 
---: open
-local L = unpack('<I4', a, $A)
-local c, s, z = 0, at, at
-local live, ends, now = false, 0, at
-if o$i then
-  c, s, z = unpack('<I7I7I7', v$g, o$i)
-  live = at < z
+--: load
+local capacity = unpack('<I4', args, ARGUMENT)
+local count, window_start, window_end = 0, at, at
+local live, reset_at, now = false, 0, at
+if limit.body_at then
+  count, window_start, window_end = unpack('<I7I7I7', subject.value, limit.body_at)
+  live = at < window_end
   if not live then
-    c = 0
+    count = 0
   else
-    ends = z
-    if s > now then now = s end
+    reset_at = window_end
+    if window_start > now then now = window_start end
   end
 end
 
 --: fits
-if c + n > L then ok = false end
+if count + cost > capacity then allowed = false end
 
---: around aligned
-local W = unpack('<I7', a, $A + 4)
-local s1 = now - now % W
-local z1 = s1 + W
+--: window_now aligned
+-- All variants define `new_start` and `new_end`: the window that `now` falls into.
+local length = unpack('<I7', args, ARGUMENT + 4)
+local new_start = now - now % length
+local new_end = new_start + length
 
---: around calendar
-local c0, c1, c2, c3 = unpack('<I7I7I7I7', a, $A + 4)
-if now < c0 or now >= c3 then return pack('<BI7B', $again, now, $position) end
-local s1, z1 = c1, c2
-if now < c1 then s1, z1 = c0, c1 elseif now >= c2 then s1, z1 = c2, c3 end
+--: window_now calendar
+-- The client sends three windows around its own time. If `now` lies outside, nothing is done, and the
+-- client calls again with the windows around `now`.
+local first, second, third, past = unpack('<I7I7I7I7', args, ARGUMENT + 4)
+if now < first or now >= past then return pack('<BI7B', WINDOWS_NEEDED, now, POSITION) end
+local new_start, new_end = second, third
+if now < second then new_start, new_end = first, second elseif now >= third then new_start, new_end = third, past end
 
---: around request
-local W = unpack('<I7', a, $A + 4)
-local s1 = now
-if live and now < s + W then s1 = s end
-local z1 = s1 + W
+--: window_now request
+local length = unpack('<I7', args, ARGUMENT + 4)
+local new_start = now
+if live and now < window_start + length then new_start = window_start end
+local new_end = new_start + length
 
 --: take
 do
-  --+ around
-  c, s, z, live = c + n, s1, z1, true
+  --+ window_now
+  count, window_start, window_end, live = count + cost, new_start, new_end, true
 end
 
---: owes
-over = c > $most_counted
+--: check_debt
+debt_too_large = count > MAX_COUNT
 
 --: give
-c = c - n
-if c <= 0 then c, live = 0, false end
+count = count - cost
+if count <= 0 then count, live = 0, false end
 
---: still
-x = live and s <= note[1] and note[1] < z and c or 0
+--: refundable
+-- luacheck: globals refundable
+refundable = live and window_start <= reservation[TAKEN_AT] and reservation[TAKEN_AT] < window_end and count or 0
 
---: lessens
-x = less
+--: overlap
+-- luacheck: globals overlap
+overlap = unspent
 
---: late aligned
---+ late fixed
+--: charge_window aligned
+--+ charge_window fixed
 
---: late calendar
---+ late fixed
+--: charge_window calendar
+--+ charge_window fixed
 
---: late fixed
-local opens = now
+--: charge_window fixed
+-- All variants define `charged_at`, and set `applied` if the window of the reservation is still open.
+local charged_at = now
 do
-  --+ around
-  done = s1 <= settled[1]
+  --+ window_now
+  applied = new_start <= settled[TAKEN_AT]
 end
 
---: late request
-done = now < settled[1] + unpack('<I7', a, $A + 4)
--- One that was closed since opens again when it did.
-local opens = live and now or settled[1]
+--: charge_window request
+applied = now < settled[TAKEN_AT] + unpack('<I7', args, ARGUMENT + 4)
+-- A window that was closed since opens again at the instant of the reservation.
+local charged_at = live and now or settled[TAKEN_AT]
 
---: take_late
+--: charge_at
 do
-  --+ late
-  if done then
-    local now = opens
+  --+ charge_window
+  if applied then
+    local now = charged_at
     --+ take
-    --+ owes
+    --+ check_debt
   end
 end
 
 --: save
 if live then
-  b$i, y$i = pack('<I7I7I7', c, s, z), z
+  limit.new_body, limit.new_expiry = pack('<I7I7I7', count, window_start, window_end), window_end
 else
-  b$i, y$i = false, 0
+  limit.new_body, limit.new_expiry = false, 0
 end

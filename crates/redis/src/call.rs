@@ -1,9 +1,8 @@
-//! From an operation to the call of a script, and from its answer to what was decided.
+//! From an operation to the call of a script, and from its reply to a decision.
 
 pub(crate) mod bytes;
 pub(crate) mod keys;
 pub(crate) mod reply;
-pub(crate) mod shape;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,53 +14,60 @@ use tollgate_core::{Act, Limit, Op, Span, StoreError, Time};
 
 use crate::call::bytes::put;
 use crate::call::keys::Prefix;
-use crate::call::reply::Asked;
-use crate::call::shape::{Answers, Few, MAX_LIMITS, Positions, Shape};
+use crate::call::reply::CallTerms;
 use crate::script::{Script, Scripts};
+use crate::shape::{Idempotency, MAX_LIMITS, Positions, Shape, ShortVec};
 
-/// One call, ready to be sent.
+/// One call of a script, ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) script: Arc<Script>,
-    /// All keys it touches, in the order in which the script knows them.
-    pub(crate) keys: Few<Vec<u8>>,
+    /// All keys that the script touches, in the order in which it expects them.
+    pub(crate) keys: ShortVec<Vec<u8>>,
     pub(crate) argument: Vec<u8>,
-    pub(crate) asked: Asked,
+    pub(crate) terms: CallTerms,
 }
 
-/// What is done of an operation in one call: some of its limits, which are counted in the same place.
+/// The part of an operation that is done in one call: those of its limits that live in one slot.
 #[derive(Debug, Clone)]
-pub(crate) struct Part<'a, 'p> {
+pub(crate) struct SlotOp<'a, 'p> {
     pub(crate) op: Op<'a>,
     pub(crate) positions: Cow<'p, Positions>,
-    /// What is done about the answers given under its id, if not what its act says.
-    pub(crate) answers: Option<Answers>,
-    /// Whether it is only tried.
-    pub(crate) dry: bool,
-    /// A handle of our own for what it takes.
-    pub(crate) mark: Option<&'p [u8]>,
-    /// Whether it is remembered though it changes nothing here: it does elsewhere.
-    pub(crate) changes: bool,
-    /// For closing what was reserved under the mark: the act it was for, and what it was answered.
-    pub(crate) closes: Option<(Act, &'p [u8])>,
+    /// What is done with the replies kept under the id. Default: what the act asks for.
+    pub(crate) idempotency: Option<Idempotency>,
+    /// Whether the script only finds out whether the operation could be done.
+    pub(crate) dry_run: bool,
+    /// A handle of our own for what the operation takes, instead of the caller's.
+    pub(crate) internal_handle: Option<&'p [u8]>,
+    /// Whether the reply is kept even if nothing changes in this slot, because another slot changes.
+    pub(crate) assume_changed: bool,
+    /// For a commit of what was reserved under the internal handle: the act it was reserved for, and the
+    /// reply to keep.
+    pub(crate) commits: Option<(Act, &'p [u8])>,
 }
 
-impl<'a, 'p> Part<'a, 'p> {
-    /// These limits of an operation, as its act says.
-    pub(crate) fn new(op: &Op<'a>, positions: impl Into<Cow<'p, Positions>>) -> Part<'a, 'p> {
-        let positions = positions.into();
-        let (answers, mark, closes) = (None, None, None);
-        Part { op: *op, positions, answers, dry: false, mark, changes: false, closes }
+impl<'a, 'p> SlotOp<'a, 'p> {
+    /// Creates the part of an operation for these limits.
+    pub(crate) fn new(op: &Op<'a>, positions: impl Into<Cow<'p, Positions>>) -> SlotOp<'a, 'p> {
+        SlotOp {
+            op: *op,
+            positions: positions.into(),
+            idempotency: None,
+            dry_run: false,
+            internal_handle: None,
+            assume_changed: false,
+            commits: None,
+        }
     }
 }
 
 /// When an operation happens.
 #[derive(Debug, Clone)]
 pub(crate) struct When {
-    /// The time that was passed in.
+    /// The time that the caller passed in.
     pub(crate) at: Option<Time>,
-    /// The calendar windows that are sent along lie around our own time, but for these limits around
-    /// where the script asked for.
+    /// Limits for which the script asked for the calendar windows around another instant. For all others
+    /// the windows around our own time are sent.
     moved: Vec<(usize, Time)>,
 }
 
@@ -70,8 +76,8 @@ impl When {
         When { at, moved: Vec::new() }
     }
 
-    /// The script asked for the windows around another instant.
-    pub(crate) fn look_around(&mut self, position: usize, around: Time) {
+    /// Sends the windows around another instant for the limit at this position, as the script asked.
+    pub(crate) fn move_windows(&mut self, position: usize, around: Time) {
         self.moved.retain(|(known, _)| *known != position);
         self.moved.push((position, around));
     }
@@ -82,106 +88,107 @@ impl When {
     }
 }
 
-/// Only for choosing which windows of the calendar to send along.
+/// Returns the time of this machine, which only chooses the calendar windows that are sent.
 fn own_time() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).ok().and_then(Time::from_micros).unwrap_or(Time::MAX)
 }
 
 impl Call {
-    /// The call that does one part.
+    /// Creates the call that does this part of an operation.
     pub(crate) fn new(
-        part: &Part<'_, '_>,
+        part: &SlotOp<'_, '_>,
         when: &When,
         prefix: &Prefix,
         scripts: &Scripts,
     ) -> Call {
         let (op, positions) = (&part.op, &*part.positions);
         let mut shape = Shape::of(op, positions, when.at.is_some());
-        shape.answers = part.answers.unwrap_or(shape.answers);
-        shape.with_handle |= part.mark.is_some();
-        shape.marks = part.mark.is_some();
-        shape.dry = part.dry;
-        shape.changes = part.changes;
-        shape.closes = part.closes.map(|(act, _)| act);
+        shape.idempotency = part.idempotency.unwrap_or(shape.idempotency);
+        shape.with_handle |= part.internal_handle.is_some();
+        shape.internal_handle = part.internal_handle.is_some();
+        shape.dry_run = part.dry_run;
+        shape.assume_changed = part.assume_changed;
+        shape.commits = part.commits.map(|(act, _)| act);
         let items = positions.iter().filter_map(|position| op.items.get(*position));
-        let measures = positions.iter().copied().zip(items.map(|item| item.limit.exact_capacity()));
-        let asked = Asked { cost: op.cost, measures: measures.collect() };
+        let capacities =
+            positions.iter().copied().zip(items.map(|item| item.limit.exact_capacity()));
+        let terms = CallTerms { cost: op.cost, capacities: capacities.collect() };
         let keys = keys(op, &shape, positions, prefix);
-        let argument = argument(part, when, &shape, &asked);
-        Call { script: scripts.of(shape), keys, argument, asked }
+        let argument = argument(part, when, &shape, &terms);
+        Call { script: scripts.of(shape), keys, argument, terms }
     }
 }
 
-/// Why an operation cannot be done by any script, if that is so.
-pub(crate) fn mistake(op: &Op<'_>) -> Option<StoreError> {
+/// Returns why no script can do an operation, if that is so.
+pub(crate) fn validate(op: &Op<'_>) -> Option<StoreError> {
     if op.items.len() > MAX_LIMITS {
         return Some(StoreError::malformed("more than 16 limits in one operation"));
     }
     op.validate()
 }
 
-fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> Few<Vec<u8>> {
-    let mut keys = Few::new();
-    for (position, form) in positions.iter().zip(&shape.forms) {
-        // The first limit of each subject brings its key.
+fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> ShortVec<Vec<u8>> {
+    let mut keys = ShortVec::new();
+    for (position, limit) in positions.iter().zip(&shape.limits) {
+        // The key of a subject is added with its first limit.
         if let Some(item) =
-            op.items.get(*position).filter(|_| usize::from(form.group) == keys.len())
+            op.items.get(*position).filter(|_| usize::from(limit.subject) == keys.len())
         {
             keys.push(prefix.state(op.policy, item.subject));
         }
     }
     let scope = |keys: &[Vec<u8>]| prefix.scope(op, keys);
-    match (shape.answers, op.id) {
-        (Answers::Remember(_) | Answers::Recall(_), Some(id)) => {
+    match (shape.idempotency, op.id) {
+        (Idempotency::Remember(_) | Idempotency::Recall(_), Some(id)) => {
             let scope = scope(&keys);
             keys.extend([scope.id(id), scope.generation()]);
         }
-        (Answers::Forget, Some(id)) => keys.push(scope(&keys).id(id)),
-        (Answers::ForgetAll, _) => keys.push(scope(&keys).generation()),
+        (Idempotency::Forget, Some(id)) => keys.push(scope(&keys).id(id)),
+        (Idempotency::ForgetAll, _) => keys.push(scope(&keys).generation()),
         _ => {}
     }
     keys
 }
 
-/// What most arguments fit into.
+/// Capacity that is enough for most arguments.
 const ARGUMENT_BYTES: usize = 128;
 
-/// One string: the cost and the time, the numbers of each limit, and what is needed for an id.
-fn argument(part: &Part<'_, '_>, when: &When, shape: &Shape, asked: &Asked) -> Vec<u8> {
+/// Returns the argument: the cost and the time, the numbers of each limit, and what is needed for an id.
+fn argument(part: &SlotOp<'_, '_>, when: &When, shape: &Shape, terms: &CallTerms) -> Vec<u8> {
     let op = &part.op;
     let mut out = Vec::with_capacity(ARGUMENT_BYTES);
     put(&mut out, op.cost, 4);
     put(&mut out, when.at.map_or(0, Time::as_micros), 7);
     for position in &*part.positions {
         if let Some(item) = op.items.get(*position) {
-            put_numbers(&mut out, item.limit, || when.around(*position), op.cost);
+            put_params(&mut out, item.limit, || when.around(*position), op.cost);
         }
     }
     if shape.with_handle {
-        // What is closed is remembered for as long as what it was for.
-        let act = part.closes.map_or(op.act, |(act, _)| act);
+        // The reply of a commit is kept for as long as that of the act it commits.
+        let act = part.commits.map_or(op.act, |(act, _)| act);
         put(&mut out, Op { act, ..*op }.id_ttl().as_micros(), 7);
         let handle = op.handle().unwrap_or_default();
-        put_name(&mut out, part.mark.unwrap_or(&handle));
-        match part.closes {
-            Some((_, answered)) => {
-                put_name(&mut out, &handle);
-                out.extend_from_slice(answered);
+        put_handle(&mut out, part.internal_handle.unwrap_or(&handle));
+        match part.commits {
+            Some((_, reply)) => {
+                put_handle(&mut out, &handle);
+                out.extend_from_slice(reply);
             }
-            None => asked.write_to(&mut out),
+            None => terms.write_to(&mut out),
         }
     }
     out
 }
 
-fn put_name(out: &mut Vec<u8>, name: &[u8]) {
-    put(out, u64::try_from(name.len()).unwrap_or(u64::MAX), 2);
-    out.extend_from_slice(name);
+fn put_handle(out: &mut Vec<u8>, handle: &[u8]) {
+    put(out, u64::try_from(handle.len()).unwrap_or(u64::MAX), 2);
+    out.extend_from_slice(handle);
 }
 
-/// The numbers of one limit, as `lua/*.lua` read them.
-fn put_numbers(out: &mut Vec<u8>, limit: &Limit, around: impl Fn() -> Time, cost: u64) {
+/// Appends the numbers of one limit, as `lua/*.lua` read them.
+fn put_params(out: &mut Vec<u8>, limit: &Limit, around: impl Fn() -> Time, cost: u64) {
     let span = |out: &mut Vec<u8>, span: Span| put(out, span.as_micros(), 7);
     match limit.params() {
         RuleParams::Flow { capacity, ticks, parts } => put_flow(out, capacity, ticks, parts, cost),
@@ -218,29 +225,30 @@ fn put_numbers(out: &mut Vec<u8>, limit: &Limit, around: impl Fn() -> Time, cost
     }
 }
 
-/// How long an amount takes to sink, in whole ticks and parts of one.
-fn sinks_in(units: u64, ticks: u64, parts: u64) -> (u64, u64) {
+/// Returns how long an amount takes to drain, in whole ticks and parts of one.
+fn drain_time(units: u64, ticks: u64, parts: u64) -> (u64, u64) {
     let (amount, parts) = (u128::from(units) * u128::from(ticks), u128::from(parts.max(1)));
     let whole = u64::try_from(amount / parts).unwrap_or(u64::MAX);
     (whole, u64::try_from(amount % parts).unwrap_or(0))
 }
 
 fn put_flow(out: &mut Vec<u8>, capacity: u64, ticks: u64, parts: u64, cost: u64) {
-    // Longer than anything may take is long enough, and a double can say it.
+    // No debt may take longer to drain than this, so that twice as long stands for anything longer; a
+    // double holds it exactly.
     let longest = Span::MAX.as_micros();
-    let sinks_in = |units| {
-        let (whole, rest) = sinks_in(units, ticks, parts);
+    let drain_time = |units| {
+        let (whole, rest) = drain_time(units, ticks, parts);
         if whole < 2 * longest { (whole, rest) } else { (2 * longest, 0) }
     };
-    let (weight, room) = (sinks_in(cost), capacity.checked_sub(cost));
-    put_double(out, weight.0);
-    put_double(out, weight.1);
-    match room.map(sinks_in) {
+    let (cost_time, room) = (drain_time(cost), capacity.checked_sub(cost));
+    put_double(out, cost_time.0);
+    put_double(out, cost_time.1);
+    match room.map(drain_time) {
         Some((whole, rest)) => {
             put_double(out, whole);
             put_double(out, rest);
         }
-        // It never fits: less than nothing.
+        // The cost never fits: the room is less than nothing.
         None => {
             out.extend_from_slice(&(-1.0_f64).to_le_bytes());
             put_double(out, 0);
@@ -249,13 +257,13 @@ fn put_flow(out: &mut Vec<u8>, capacity: u64, ticks: u64, parts: u64, cost: u64)
     put_double(out, ticks);
     put_double(out, parts);
     put_double(out, room.unwrap_or(0));
-    let (whole, rest) = sinks_in(MAX_COUNT);
+    let (whole, rest) = drain_time(MAX_COUNT);
     let (whole, rest) = if whole >= longest { (longest, 0) } else { (whole, rest) };
     put_double(out, whole);
     put_double(out, rest);
 }
 
-/// A number below 2^53, which a double says exactly.
+/// Appends a number below 2^53, which a double holds exactly.
 #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
 fn put_double(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&(number as f64).to_le_bytes());

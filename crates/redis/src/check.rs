@@ -1,12 +1,14 @@
-//! The one thing most callers want of a store.
+//! Methods for one operation at a time.
 
 use tollgate_core::{Act, Apply, Decision, Key, Op, Policy, Store as _, StoreError, Time};
 
 use crate::store::RedisStore;
 
 impl RedisStore {
-    /// Checks a policy for a key, at a cost of one. For limits that count several subjects, for other
-    /// operations, costs and ids there is [`answer`](RedisStore::answer), and for many at once
+    /// Checks a policy for a key, with a cost of one.
+    ///
+    /// For limits that count several subjects, and for other operations, costs and ids use
+    /// [`apply_one`](RedisStore::apply_one); for many operations at once
     /// [`apply`](tollgate_core::Store::apply).
     ///
     /// ```no_run
@@ -19,15 +21,15 @@ impl RedisStore {
     ///
     /// let decision = store.check(&login, "203.0.113.9").await?;
     /// if !decision.allowed {
-    ///     println!("come back after {:?}", decision.retry_after);
+    ///     println!("retry after {:?}", decision.retry_after);
     /// }
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// If the key has no or more than 1,024 bytes, a limit counts another subject (`per …`), or the
-    /// store does not answer. Then it is not known whether the check was counted.
+    /// Fails if the key is empty or longer than 1,024 bytes, if a limit counts another subject (`per …`), or
+    /// if the server does not reply. In the last case it is not known whether the check was counted.
     pub async fn check(
         &self,
         policy: &Policy,
@@ -41,16 +43,16 @@ impl RedisStore {
         self.apply_one(&op, None).await
     }
 
-    /// Answers one operation, at a time or by the server's clock.
+    /// Applies one operation, at the given time or by the server's clock.
     ///
     /// # Errors
-    /// As [`apply`](tollgate_core::Store::apply) says.
+    /// Fails as described for [`apply`](tollgate_core::Store::apply).
     pub async fn apply_one(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let mut out = [Err(StoreError::unanswered())];
-        if let Apply::Pending(later) = self.apply(std::slice::from_ref(op), at, &mut out) {
-            later.await;
+        if let Apply::Pending(pending) = self.apply(std::slice::from_ref(op), at, &mut out) {
+            pending.await;
         }
-        let [answer] = out;
-        answer
+        let [result] = out;
+        result
     }
 }

@@ -1,20 +1,20 @@
-//! Deleting everything that is kept under the prefix.
+//! Deletes everything that is kept under the prefix.
 
 use redis::{RedisError, Value, cmd};
 use tollgate_core::StoreError;
 
-use crate::connection::node::{Node, Sent};
+use crate::connection::node::{Node, PipelineResult};
 use crate::store::RedisStore;
 
-/// About how many keys are looked at in one call.
+/// About how many keys one `SCAN` looks at.
 const BATCH: usize = 1_000;
 
 impl RedisStore {
-    /// Deletes every key under the store's prefix, a few at a time. Keys that come while it runs may
-    /// stay.
+    /// Deletes every key under the store's prefix, a batch at a time. Keys that are created meanwhile may
+    /// remain.
     ///
     /// # Errors
-    /// If the store cannot be reached.
+    /// Fails if the store cannot be reached.
     pub async fn clear(&self) -> Result<(), StoreError> {
         let pattern = self.prefix.pattern();
         for node in self.connection.nodes().await.map_err(StoreError::unavailable)? {
@@ -36,11 +36,13 @@ async fn clear_node(node: &Node, pattern: &str) -> Result<(), RedisError> {
             unlink.arg(key);
             unlink
         };
-        // One key each: those of a cluster lie in different slots.
+        // One key per command: in a cluster they lie in different slots.
         if !keys.is_empty() {
             match node.run(keys.into_iter().map(unlink).collect()).await {
-                Sent::Unsent(error) => return Err(error),
-                Sent::Apply(answers) => answers.into_iter().try_for_each(went_well)?,
+                PipelineResult::NotSent(error) => return Err(error),
+                PipelineResult::Replies(replies) => {
+                    replies.into_iter().try_for_each(ignore_redirect)?;
+                }
             }
         }
         if next == b"0" {
@@ -50,9 +52,9 @@ async fn clear_node(node: &Node, pattern: &str) -> Result<(), RedisError> {
     }
 }
 
-/// A key whose slot has moved is erased on the node it moved to, or ends by itself.
-fn went_well(answer: Result<Value, RedisError>) -> Result<(), RedisError> {
-    match answer {
+/// A key whose slot has moved is deleted on the node it moved to, or expires.
+fn ignore_redirect(reply: Result<Value, RedisError>) -> Result<(), RedisError> {
+    match reply {
         Err(error) if error.redirect_node().is_none() => Err(error),
         _ => Ok(()),
     }

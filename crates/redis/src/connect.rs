@@ -1,4 +1,4 @@
-//! Making a store from a URL.
+//! Opens a store at a URL.
 
 use std::error::Error;
 use std::fmt;
@@ -20,19 +20,20 @@ use crate::connection::target::{InvalidUrl, Target};
 use crate::script::Scripts;
 use crate::store::RedisStore;
 
-/// What keys begin with, if not said.
-const PREFIX: &str = "tg";
-/// How long an answer may take, if not said.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long connecting may take at least, though an answer must be there sooner.
-const CONNECTING: Duration = Duration::from_millis(100);
+/// Default prefix of all keys.
+const DEFAULT_PREFIX: &str = "tg";
+/// Default time to wait for a reply.
+const DEFAULT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Least time to wait for a connection, even if the response timeout is shorter.
+const MIN_CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
+/// Least time to wait for a connection where sentinels are asked first: some of them may not reply.
+const MIN_SENTINEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The first line of a certificate in PEM.
+const PEM_BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-/// How long connecting may take at least where sentinels are asked first: some may not answer.
-const ASKING_SENTINELS: Duration = Duration::from_secs(5);
-/// What a certificate in PEM begins with.
-const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
-
-/// Why there is no store.
+/// The error returned when a store cannot be opened.
+///
+/// [`source`](Error::source) returns the cause, unless the URL is invalid.
 #[derive(Debug, Clone)]
 pub struct ConnectError(ErrorKind);
 
@@ -46,18 +47,25 @@ enum ErrorKind {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            ErrorKind::Url(bad) => bad.fmt(f),
-            ErrorKind::Certificate(error) => write!(f, "the certificate cannot be used: {error}"),
-            ErrorKind::Unreachable(error) => write!(f, "the store cannot be reached: {error}"),
+            ErrorKind::Url(invalid) => invalid.fmt(f),
+            ErrorKind::Certificate(_) => f.write_str("the certificate cannot be used"),
+            ErrorKind::Unreachable(_) => f.write_str("the store cannot be reached"),
         }
     }
 }
 
-impl Error for ConnectError {}
+impl Error for ConnectError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            ErrorKind::Url(invalid) => invalid.source(),
+            ErrorKind::Certificate(error) | ErrorKind::Unreachable(error) => Some(error),
+        }
+    }
+}
 
-/// A store about to be made.
+/// Builds a [`RedisStore`] with settings.
 #[derive(Clone)]
-#[must_use = "a builder does nothing until it connects"]
+#[must_use = "a builder does nothing until `connect` or `build` is called"]
 pub struct RedisStoreBuilder {
     url: String,
     prefix: String,
@@ -66,48 +74,66 @@ pub struct RedisStoreBuilder {
 }
 
 impl fmt::Debug for RedisStoreBuilder {
-    /// Without the URL, which may have a password in it.
+    /// Without the URL, which may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStoreBuilder").field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }
 
+impl RedisStore {
+    /// Connects to the store at a URL: `redis://host:port`, `rediss://…` (TLS), `redis+cluster://host:port,…`
+    /// or `redis+sentinel://host:port,…/name`.
+    ///
+    /// # Errors
+    /// Fails if the URL is invalid or the server does not respond.
+    pub async fn connect(url: &str) -> Result<RedisStore, ConnectError> {
+        RedisStore::builder(url).connect().await
+    }
+
+    /// Returns a builder, for a store with other settings than the defaults.
+    pub fn builder(url: &str) -> RedisStoreBuilder {
+        RedisStoreBuilder::new(url)
+    }
+}
+
 impl RedisStoreBuilder {
-    pub(crate) fn new(url: &str) -> RedisStoreBuilder {
+    fn new(url: &str) -> RedisStoreBuilder {
         RedisStoreBuilder {
             url: url.to_owned(),
-            prefix: PREFIX.to_owned(),
-            response_timeout: RESPONSE_TIMEOUT,
+            prefix: DEFAULT_PREFIX.to_owned(),
+            response_timeout: DEFAULT_RESPONSE_TIMEOUT,
             root_certificate: None,
         }
     }
 
-    /// What all keys begin with: `tg` if not said. Stores that share a server and a prefix share their
-    /// states.
+    /// Sets the prefix of all keys. Default: `tg`.
+    ///
+    /// Stores that share a server and a prefix share their states.
     pub fn prefix(mut self, prefix: &str) -> RedisStoreBuilder {
         prefix.clone_into(&mut self.prefix);
         self
     }
 
-    /// How long an answer may take before it is an error: a second if not said. Whoever has to connect
-    /// first may take as long again for that, and at least a tenth of a second; where sentinels are
-    /// asked, up to five seconds.
+    /// Sets how long the store waits for a reply before the operation fails. Default: 1 second.
+    ///
+    /// A call that has to connect first waits for the connection as long again, and for at least 100
+    /// milliseconds; with sentinels for at least 5 seconds.
     pub fn response_timeout(mut self, response_timeout: Duration) -> RedisStoreBuilder {
         self.response_timeout = response_timeout;
         self
     }
 
-    /// The certificate, in PEM, that a server's must be signed by. Otherwise those that the system
+    /// Sets the certificate, in PEM, that must have signed the server's. Default: those that the system
     /// trusts.
     pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> RedisStoreBuilder {
         self.root_certificate = Some(pem.into());
         self
     }
 
-    /// Connects.
+    /// Creates the store and connects to it.
     ///
     /// # Errors
-    /// If the URL is none, a certificate cannot be used, or nobody answers.
+    /// Fails if the URL is invalid, the certificate cannot be used, or the server does not respond.
     pub async fn connect(self) -> Result<RedisStore, ConnectError> {
         let store = self.build()?;
         let unreachable = |error| ConnectError(ErrorKind::Unreachable(error));
@@ -115,12 +141,13 @@ impl RedisStoreBuilder {
         Ok(store)
     }
 
-    /// Makes the store without asking whether anybody is there: that shows with the first operation.
+    /// Creates the store without connecting: the first operation connects.
     ///
     /// # Errors
-    /// If the URL is none, or a certificate cannot be used.
+    /// Fails if the URL is invalid or the certificate cannot be used.
     pub fn build(self) -> Result<RedisStore, ConnectError> {
-        let target = Target::parse(&self.url).map_err(|bad| ConnectError(ErrorKind::Url(bad)))?;
+        let invalid_url = |error| ConnectError(ErrorKind::Url(error));
+        let target = Target::parse(&self.url).map_err(invalid_url)?;
         let connection =
             self.connection(target).map_err(|error| ConnectError(ErrorKind::Certificate(error)))?;
         Ok(RedisStore {
@@ -131,58 +158,56 @@ impl RedisStoreBuilder {
     }
 
     fn connection(&self, target: Target) -> Result<Connection, RedisError> {
-        let timeout = self.response_timeout.max(CONNECTING);
+        let timeout = self.response_timeout.max(MIN_CONNECT_TIMEOUT);
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(Some(self.response_timeout))
             .set_connection_timeout(Some(timeout));
         Ok(match target {
-            Target::One(info) => {
-                let connector = Connector::At(Box::new(self.client(info)?));
-                Connection::One(Arc::new(Node::new(connector, config, timeout)))
+            Target::Single(info) => {
+                let connector = Connector::Address(Box::new(self.client(info)?));
+                Connection::Single(Arc::new(Node::new(connector, config, timeout)))
             }
             Target::Cluster(seeds) => {
-                let seeds = seeds.into_iter().map(|seed| self.trusting(seed));
+                let seeds = seeds.into_iter().map(|seed| self.with_certificates(seed));
                 let seeds = seeds.collect::<Result<_, _>>()?;
                 Connection::Cluster(Box::new(Cluster::new(seeds, config, self.response_timeout)))
             }
             Target::Sentinel { sentinels, name, primary } => {
-                let client = self.behind(sentinels, &name, &primary)?;
-                let connector = Connector::Behind(Box::new(Mutex::new(client)));
-                Connection::One(Arc::new(Node::new(
-                    connector,
-                    config,
-                    timeout.max(ASKING_SENTINELS),
-                )))
+                let client = self.sentinel_client(sentinels, &name, &primary)?;
+                let connector = Connector::Sentinel(Box::new(Mutex::new(client)));
+                let timeout = timeout.max(MIN_SENTINEL_TIMEOUT);
+                Connection::Single(Arc::new(Node::new(connector, config, timeout)))
             }
         })
     }
 
-    /// Whoever sentinels say is the primary. It is reached as the URL says, TLS included, wherever
-    /// it is.
-    fn behind(
+    /// Creates a client that asks the sentinels for the primary. The primary is reached with the user,
+    /// password, database and TLS of the URL, whatever its address.
+    fn sentinel_client(
         &self,
         sentinels: Vec<ConnectionInfo>,
         name: &str,
         primary: &ConnectionInfo,
     ) -> Result<SentinelClient, RedisError> {
-        let sentinels = sentinels.into_iter().map(|one| Ok(self.trusting(one)?.addr().clone()));
-        let sentinels = sentinels.collect::<Result<Vec<_>, RedisError>>()?;
+        let addresses = sentinels.into_iter();
+        let addresses = addresses.map(|info| Ok(self.with_certificates(info)?.addr().clone()));
+        let addresses = addresses.collect::<Result<Vec<_>, RedisError>>()?;
         let settings = primary.redis_settings();
-        let mut way = SentinelClientBuilder::new(sentinels, name, SentinelServerType::Master)?
+        let mut builder = SentinelClientBuilder::new(addresses, name, SentinelServerType::Master)?
             .set_client_to_redis_db(settings.db());
         if let Some(user) = settings.username() {
-            way = way.set_client_to_redis_username(user);
+            builder = builder.set_client_to_redis_username(user);
         }
         if let Some(password) = settings.password() {
-            way = way.set_client_to_redis_password(password);
+            builder = builder.set_client_to_redis_password(password);
         }
         if matches!(primary.addr(), ConnectionAddr::TcpTls { .. }) {
-            way = way.set_client_to_redis_tls_mode(TlsMode::Secure);
+            builder = builder.set_client_to_redis_tls_mode(TlsMode::Secure);
         }
         if let Some(certificates) = self.certificates()? {
-            way = way.set_client_to_redis_certificates(certificates);
+            builder = builder.set_client_to_redis_certificates(certificates);
         }
-        way.build()
+        builder.build()
     }
 
     fn client(&self, info: ConnectionInfo) -> Result<Client, RedisError> {
@@ -194,15 +219,15 @@ impl RedisStoreBuilder {
 
     fn certificates(&self) -> Result<Option<TlsCertificates>, RedisError> {
         let Some(pem) = &self.root_certificate else { return Ok(None) };
-        if !pem.windows(BEGIN.len()).any(|part| part == BEGIN) {
-            let what = "there is none in the PEM";
+        if !pem.windows(PEM_BEGIN.len()).any(|bytes| bytes == PEM_BEGIN) {
+            let what = "no certificate found in the PEM";
             return Err((redis::ErrorKind::InvalidClientConfig, what).into());
         }
         Ok(Some(TlsCertificates { client_tls: None, root_cert: Some(pem.clone()) }))
     }
 
-    /// The same address, with the certificate to trust.
-    fn trusting(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
+    /// Returns the same address, with the certificate to trust.
+    fn with_certificates(&self, info: ConnectionInfo) -> Result<ConnectionInfo, RedisError> {
         Ok(self.client(info)?.get_connection_info().clone())
     }
 }

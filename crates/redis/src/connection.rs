@@ -1,140 +1,100 @@
-//! The way to the store: one server, or the nodes of a cluster.
+//! Connections to the store: one server, or the nodes of a cluster.
 
 pub(crate) mod cluster;
+pub(crate) mod command;
 pub(crate) mod node;
 pub(crate) mod target;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use redis::{Cmd, RedisError, ServerErrorKind, Value};
+use redis::{Cmd, RedisError, Value};
 use tollgate_core::{Op, StoreError};
 
 use crate::call::Call;
 use crate::call::keys::Prefix;
-use crate::connection::cluster::Cluster;
-use crate::connection::node::{Node, Sent, is};
+use crate::connection::cluster::{Cluster, positions_by_slot};
+use crate::connection::command::{command, is_unknown_script, reply_bytes, send_script};
+use crate::connection::node::{Node, PipelineResult};
 
 pub(crate) enum Connection {
-    One(Arc<Node>),
+    /// One server, or the primary that sentinels know.
+    Single(Arc<Node>),
     Cluster(Box<Cluster>),
 }
 
 impl Connection {
-    /// Makes sure that somebody is there.
+    /// Checks that the server, or a node of the cluster, replies.
     pub(crate) async fn ping(&self) -> Result<(), RedisError> {
         match self {
-            Connection::One(node) => node.run_one(&redis::cmd("PING")).await.map(|_| ()),
+            Connection::Single(node) => node.run_one(&redis::cmd("PING")).await.map(|_| ()),
             Connection::Cluster(cluster) => cluster.refresh_slots(Instant::now()).await,
         }
     }
 
-    /// All servers that hold keys.
+    /// Returns all servers that hold keys.
     pub(crate) async fn nodes(&self) -> Result<Vec<Arc<Node>>, RedisError> {
         match self {
-            Connection::One(node) => Ok(vec![Arc::clone(node)]),
+            Connection::Single(node) => Ok(vec![Arc::clone(node)]),
             Connection::Cluster(cluster) => cluster.primaries().await,
         }
     }
 
-    /// The positions of an operation's limits, by the place where they are counted.
-    pub(crate) fn places(&self, op: &Op<'_>, prefix: &Prefix) -> Vec<Vec<usize>> {
+    /// Returns the positions of an operation's limits, by the slot they live in. One server counts as one
+    /// slot.
+    pub(crate) fn positions_by_slot(&self, op: &Op<'_>, prefix: &Prefix) -> Vec<Vec<usize>> {
         match self {
-            Connection::One(_) => vec![(0..op.items.len()).collect()],
-            Connection::Cluster(_) => cluster::places(op, prefix),
+            Connection::Single(_) => vec![(0..op.items.len()).collect()],
+            Connection::Cluster(_) => positions_by_slot(op, prefix),
         }
     }
 
-    /// Does all calls, those of one place in their order.
+    /// Sends all calls, those of one slot in their order.
     pub(crate) async fn send(&self, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
         match self {
-            Connection::One(node) => send_to_one(node, calls).await,
+            Connection::Single(node) => send_to_single(node, calls).await,
             Connection::Cluster(cluster) => cluster.send(calls).await,
         }
     }
 }
 
-/// Sends one call; in full, if the server does not know it yet.
+/// Sends one call; with the whole script if the server does not know it.
 pub(crate) async fn send_one(node: &Node, call: &Call) -> Result<Vec<u8>, StoreError> {
-    let answer = match node.run_one(&command(call, false)).await {
-        Err(error) if is_unknown(&error) => node.run_one(&command(call, true)).await,
-        answer => answer,
+    let reply = match node.run_one(&command(call, false)).await {
+        Err(error) if is_unknown_script(&error) => node.run_one(&command(call, true)).await,
+        reply => reply,
     };
-    bytes_of(answer)
+    reply_bytes(reply)
 }
 
-/// Sends everything at once; what the server does not know yet is sent again in full.
-async fn send_to_one(node: &Node, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
-    let commands = calls.iter().zip(in_full(calls.iter()));
-    let mut answers = run(node, commands.map(|(call, whole)| command(call, whole)).collect()).await;
-    let unknown = |answer: &Result<Value, RedisError>| answer.as_ref().is_err_and(is_unknown);
-    let (places, whole): (Vec<usize>, Vec<Cmd>) = answers
+/// Sends all calls in one pipeline; those whose script the server does not know again, with the whole
+/// script.
+async fn send_to_single(node: &Node, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
+    let commands = calls.iter().zip(send_script(calls.iter()));
+    let commands = commands.map(|(call, with_script)| command(call, with_script)).collect();
+    let mut replies = run(node, commands).await;
+    let unknown = |reply: &Result<Value, RedisError>| reply.as_ref().is_err_and(is_unknown_script);
+    let (indexes, commands): (Vec<usize>, Vec<Cmd>) = replies
         .iter()
         .zip(calls)
         .enumerate()
-        .filter(|(_, (answer, _))| unknown(answer))
-        .map(|(place, (_, call))| (place, command(call, true)))
+        .filter(|(_, (reply, _))| unknown(reply))
+        .map(|(index, (_, call))| (index, command(call, true)))
         .unzip();
-    if !whole.is_empty() {
-        for (place, answer) in places.into_iter().zip(run(node, whole).await) {
-            if let Some(out) = answers.get_mut(place) {
-                *out = answer;
+    if !commands.is_empty() {
+        for (index, reply) in indexes.into_iter().zip(run(node, commands).await) {
+            if let Some(out) = replies.get_mut(index) {
+                *out = reply;
             }
         }
     }
-    answers.into_iter().map(bytes_of).collect()
+    replies.into_iter().map(reply_bytes).collect()
 }
 
 async fn run(node: &Node, commands: Vec<Cmd>) -> Vec<Result<Value, RedisError>> {
     let count = commands.len();
     match node.run(commands).await {
-        Sent::Apply(answers) => answers,
-        Sent::Unsent(error) => vec![Err(error); count],
-    }
-}
-
-/// Which of the calls of one pipeline are sent with the whole script.
-///
-/// None, if each has keys of its own: whatever the server does not know is sent again. But calls on one
-/// key must happen in their order, so that none may be done while one before it was not known. Then
-/// the script comes in full where it comes first; and if there are several scripts, always, since
-/// they may be flushed in between.
-pub(crate) fn in_full<'c>(calls: impl Iterator<Item = &'c Call> + Clone) -> Vec<bool> {
-    let mut keys = HashSet::new();
-    let repeated = !calls.clone().all(|call| call.keys.iter().all(|key| keys.insert(key)));
-    let scripts: HashSet<&str> = calls.clone().map(|call| call.script.sha.as_str()).collect();
-    let several = scripts.len() > 1;
-    calls.enumerate().map(|(place, _)| repeated && (several || place == 0)).collect()
-}
-
-/// What a command has beside script, keys and argument.
-const COMMAND_BYTES: usize = 16;
-
-/// The command of a call; the whole script, or only what it is known by.
-pub(crate) fn command(call: &Call, whole: bool) -> Cmd {
-    let (verb, script) =
-        if whole { ("EVAL", &call.script.text) } else { ("EVALSHA", &call.script.sha) };
-    let keys = call.keys.iter().map(Vec::len).sum::<usize>();
-    let bytes = script.len() + keys + call.argument.len() + COMMAND_BYTES;
-    let mut command = Cmd::with_capacity(call.keys.len() + 4, bytes);
-    command.arg(verb).arg(script).arg(call.keys.len());
-    for key in &call.keys {
-        command.arg(key);
-    }
-    command.arg(&call.argument);
-    command
-}
-
-/// Whether the server does not know the script: it was restarted, flushed, or failed over.
-pub(crate) fn is_unknown(error: &RedisError) -> bool {
-    is(error, ServerErrorKind::NoScript)
-}
-
-pub(crate) fn bytes_of(answer: Result<Value, RedisError>) -> Result<Vec<u8>, StoreError> {
-    match answer {
-        Ok(Value::BulkString(bytes)) => Ok(bytes),
-        Ok(other) => Err(StoreError::unavailable(format!("the script answered {other:?}"))),
-        Err(error) => Err(StoreError::unavailable(error)),
+        PipelineResult::Replies(replies) => replies,
+        PipelineResult::NotSent(error) => vec![Err(error); count],
     }
 }

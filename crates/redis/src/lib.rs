@@ -1,5 +1,4 @@
-//! Limits that many servers share, over Redis, Valkey or Redis Cluster: every algorithm, any list of
-//! limits, one round trip.
+//! Rate limits that many processes share over Redis, Valkey, Sentinel or Redis Cluster, in one round trip.
 //!
 //! ```no_run
 //! use tollgate_core::{Name, Policy};
@@ -9,33 +8,44 @@
 //! let store = RedisStore::connect("redis://127.0.0.1:6379").await?;
 //! let api = Policy::parse(Name::new("api")?, ["gcra 100/s burst 200", "fixed-window 1000000/month"])?;
 //! if store.check(&api, "customer-42").await?.allowed {
-//!     // serve it
+//!     // Handle the request.
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! * **The same answers as in memory,** to the microsecond, for every operation of
-//!   [`Store`](tollgate_core::Store). The server's own clock decides, so that no other clock matters.
-//! * **One script call for each operation,** whatever the limits; several operations in one call share
-//!   a pipeline. A server that was restarted or flushed learns its scripts again by itself.
-//! * **Nothing is counted twice and nothing passes uncounted.** A call that got no answer is an error
-//!   ([`is_unavailable`](tollgate_core::StoreError::is_unavailable)), and is never sent again; with an id
-//!   you can.
-//! * **Every key has an end,** a second after its limits have reset.
+//! * **The same decisions as in memory,** to the microsecond, for every operation of
+//!   [`Store`](tollgate_core::Store). The server's clock decides; the clocks of the clients do not matter.
+//! * **One script call for each operation,** whatever the limits. Operations that are applied together share
+//!   a pipeline.
+//! * **Nothing is counted twice, and nothing passes uncounted.** A call that got no reply is never sent again
+//!   by the store.
+//! * **Every key expires,** a second after its limits have reset.
 //!
-//! What a failover loses is lost: replication is asynchronous, so a promoted replica may not have seen
-//! the newest checks.
+//! # Limits
+//!
+//! * An operation has at most [`MAX_LIMITS`] limits.
+//! * In a cluster, an operation whose subjects live in different slots takes several round trips. It may be
+//!   denied because of a concurrent operation that is rolled back; it is never admitted wrongly.
+//!
+//! # When a server fails
+//!
+//! * **No reply, or no connection:** the operation is an error
+//!   ([`is_unavailable`](tollgate_core::StoreError::is_unavailable)). Whether it was counted is not known; with
+//!   an id you can safely retry. The next operation connects again.
+//! * **Restart or `SCRIPT FLUSH`:** the scripts are sent again by themselves.
+//! * **Failover:** the store follows the new primary (Sentinel, Cluster). Replication is asynchronous, so that
+//!   a promoted replica may not have the newest checks: they are lost.
 //!
 //! # URLs
 //!
-//! | | |
+//! | URL | store |
 //! |---|---|
 //! | `redis://[user:password@]host:port[/database]` | one server |
 //! | `redis+cluster://host:port,host:port` | Redis Cluster: some of its nodes |
-//! | `redis+sentinel://host:port,host:port/name` | whoever sentinels say is the primary |
+//! | `redis+sentinel://host:port,host:port/name` | the primary that the sentinels know by that name |
 //! | `rediss://…`, `rediss+cluster://…`, `rediss+sentinel://…` | the same over TLS |
 
 #![forbid(unsafe_code)]
@@ -46,10 +56,12 @@ mod clear;
 mod connect;
 mod connection;
 mod cross_slot;
+mod format;
 mod script;
+mod shape;
 mod store;
 
-pub use call::shape::MAX_LIMITS;
 pub use connect::{ConnectError, RedisStoreBuilder};
 pub use connection::target::InvalidUrl;
+pub use shape::MAX_LIMITS;
 pub use store::RedisStore;

@@ -1,8 +1,11 @@
-//! The scripts: one source for each rule, assembled for each shape of policy.
+//! Scripts, assembled from the parts in `lua/` for each shape of call.
 
 mod assemble;
-mod kept;
-mod names;
+mod compact;
+mod placeholders;
+mod records;
+#[cfg(test)]
+mod samples;
 mod sections;
 
 use std::collections::HashMap;
@@ -11,13 +14,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use foldhash::fast::FixedState;
 
-use crate::call::shape::Shape;
+use crate::shape::Shape;
 
-/// What stands first in everything we keep. A version that keeps it otherwise has another number, and
-/// knows this one.
-pub(crate) const VERSION: u8 = 1;
-
-/// A script, and what Redis knows it by.
+/// A script, and the SHA-1 by which Redis finds it.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) text: String,
@@ -44,7 +43,8 @@ impl Scripts {
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&shape) {
             return Arc::clone(known);
         }
-        let script = Arc::new(Script::new(assemble::assemble(&shape)));
+        let text = compact::compact(&assemble::assemble(&shape));
+        let script = Arc::new(Script::new(text));
         let mut scripts = self.0.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(scripts.entry(shape).or_insert(script))
     }

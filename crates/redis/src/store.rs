@@ -1,25 +1,27 @@
-//! The store: operations become calls of a script, and its answers decisions.
+//! The store: turns operations into calls of scripts, and replies into decisions.
 
 use tollgate_core::remote::{RemoteState, remote_decision};
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
 use crate::call::keys::Prefix;
-use crate::call::reply::{Decided, Reply};
-use crate::call::shape::all_positions;
-use crate::call::{Call, Part, When, mistake};
-use crate::connect::{ConnectError, RedisStoreBuilder};
+use crate::call::reply::{Reply, ScriptDecision};
+use crate::call::{Call, SlotOp, When, validate};
 use crate::connection::node::Node;
 use crate::connection::{Connection, send_one};
 use crate::script::Scripts;
+use crate::shape::all_positions;
 
-/// How often a script may ask for other windows of the calendar: once for each limit is enough, unless
-/// the store's clock jumps about.
-const MAX_ASKS: usize = 64;
+/// Maximum number of calls for one operation whose scripts ask for other calendar windows. One for each
+/// limit is enough unless the server's clock jumps.
+const MAX_WINDOW_CALLS: usize = 64;
 
-/// Limits over Redis, Valkey or Redis Cluster.
+/// Limits over Redis, Valkey, Sentinel or Redis Cluster.
 ///
-/// Cheap to share: put it in an `Arc`. Connections are made when they are needed and made again when
-/// they break; all callers share them.
+/// Share it between tasks in an `Arc`. Connections are opened when they are needed, opened again when they
+/// break, and shared by all callers. However many callers there are, in this process or in others, each
+/// operation is atomic: they are admitted exactly as often as one caller. (Where the subjects of one
+/// operation live in different slots of a cluster, it may be denied because of a concurrent one; it is
+/// never admitted wrongly.)
 pub struct RedisStore {
     pub(crate) connection: Connection,
     pub(crate) prefix: Prefix,
@@ -33,139 +35,126 @@ impl std::fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// The store at a URL: `redis://host:port`, `rediss://…` (TLS), `redis+cluster://host:port,…` or
-    /// `redis+sentinel://host:port,…/name`.
-    ///
-    /// # Errors
-    /// If the URL is none of these, or nobody answers there.
-    pub async fn connect(url: &str) -> Result<RedisStore, ConnectError> {
-        RedisStore::builder(url).connect().await
-    }
-
-    /// The same, with more to say about it.
-    pub fn builder(url: &str) -> RedisStoreBuilder {
-        RedisStoreBuilder::new(url)
-    }
-
-    async fn answer_all(
+    async fn apply_all(
         &self,
         ops: &[Op<'_>],
         at: Option<Time>,
         out: &mut [Result<Decision, StoreError>],
     ) {
-        // What is counted in one place is sent together, up to where something is not.
-        let mut together: Vec<(Part<'_, '_>, &mut Result<Decision, StoreError>)> = Vec::new();
+        // Operations in one slot are collected and sent together, up to the next one in several slots.
+        let mut batch: Vec<(SlotOp<'_, '_>, &mut Result<Decision, StoreError>)> = Vec::new();
         for (op, out) in ops.iter().zip(out) {
-            if let Some(answer) = answer_here(op) {
-                *out = answer;
+            if let Some(decision) = decide_locally(op) {
+                *out = decision;
                 continue;
             }
-            let mut places = self.connection.places(op, &self.prefix);
-            if places.len() > 1 {
-                self.answer_together(std::mem::take(&mut together), at).await;
-                *out = self.apply_cross_slot(op, &places, at).await;
+            let mut slots = self.connection.positions_by_slot(op, &self.prefix);
+            if slots.len() > 1 {
+                self.apply_batch(std::mem::take(&mut batch), at).await;
+                *out = self.apply_cross_slot(op, &slots, at).await;
             } else {
-                together.push((Part::new(op, places.pop().unwrap_or_default()), out));
+                batch.push((SlotOp::new(op, slots.pop().unwrap_or_default()), out));
             }
         }
-        self.answer_together(together, at).await;
+        self.apply_batch(batch, at).await;
     }
 
-    /// The common case, with nothing in it that others need: what a future holds is moved about.
-    async fn answer_one(
+    /// Applies one operation on one server: the common case. It holds nothing that only other cases need,
+    /// since everything that a future holds is moved with it.
+    async fn apply_single(
         &self,
         node: &Node,
         op: &Op<'_>,
         at: Option<Time>,
     ) -> Result<Decision, StoreError> {
-        if let Some(answer) = answer_here(op) {
-            return answer;
+        if let Some(decision) = decide_locally(op) {
+            return decision;
         }
-        let part = Part::new(op, all_positions(op));
+        let part = SlotOp::new(op, all_positions(op));
         let mut when = When::new(at);
-        for _ in 0..MAX_ASKS {
+        for _ in 0..MAX_WINDOW_CALLS {
             let call = Call::new(&part, &when, &self.prefix, &self.scripts);
-            let answer = send_one(node, &call).await;
-            if let Some(decided) = interpret(answer, &call, &mut when) {
-                return decided.map(|decided| decided.decision(op.act.can_be_denied()));
+            let reply = send_one(node, &call).await;
+            if let Some(decision) = interpret(reply, &call, &mut when) {
+                return decision.map(|decision| decision.decision(op.act.can_be_denied()));
             }
         }
         Err(clock_unstable())
     }
 
-    async fn answer_together(
+    async fn apply_batch(
         &self,
-        together: Vec<(Part<'_, '_>, &mut Result<Decision, StoreError>)>,
+        batch: Vec<(SlotOp<'_, '_>, &mut Result<Decision, StoreError>)>,
         at: Option<Time>,
     ) {
-        let (parts, out): (Vec<_>, Vec<_>) = together.into_iter().unzip();
-        let decided = self.decide(&parts, at).await;
-        for ((part, out), decided) in parts.iter().zip(out).zip(decided) {
-            *out = decided.map(|decided| decided.decision(part.op.act.can_be_denied()));
+        let (parts, out): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
+        let decisions = self.run_parts(&parts, at).await;
+        for ((part, out), decision) in parts.iter().zip(out).zip(decisions) {
+            *out = decision.map(|decision| decision.decision(part.op.act.can_be_denied()));
         }
     }
 
-    /// Has each part decided where it is counted; those of one place in their order.
-    pub(crate) async fn decide(
+    /// Runs each part in its slot; those of one slot in their order.
+    pub(crate) async fn run_parts(
         &self,
-        parts: &[Part<'_, '_>],
+        parts: &[SlotOp<'_, '_>],
         at: Option<Time>,
-    ) -> Vec<Result<Decided, StoreError>> {
+    ) -> Vec<Result<ScriptDecision, StoreError>> {
         let mut whens = vec![When::new(at); parts.len()];
-        let mut out: Vec<Option<Result<Decided, StoreError>>> =
+        let mut out: Vec<Option<Result<ScriptDecision, StoreError>>> =
             parts.iter().map(|_| None).collect();
-        for _ in 0..MAX_ASKS {
+        for _ in 0..MAX_WINDOW_CALLS {
             if out.iter().all(Option::is_some) {
                 break;
             }
-            self.ask(parts, &mut whens, &mut out).await;
+            self.call_undecided(parts, &mut whens, &mut out).await;
         }
         out.into_iter().map(|out| out.unwrap_or_else(|| Err(clock_unstable()))).collect()
     }
 
-    /// Asks for those that have no answer yet.
-    async fn ask(
+    /// Calls the scripts of those parts that have no decision yet.
+    async fn call_undecided(
         &self,
-        parts: &[Part<'_, '_>],
+        parts: &[SlotOp<'_, '_>],
         whens: &mut [When],
-        out: &mut [Option<Result<Decided, StoreError>>],
+        out: &mut [Option<Result<ScriptDecision, StoreError>>],
     ) {
-        let open = parts.iter().zip(whens).zip(out).filter(|(_, out)| out.is_none());
-        let (open, calls): (Vec<_>, Vec<Call>) = open
+        let undecided = parts.iter().zip(whens).zip(out).filter(|(_, out)| out.is_none());
+        let (undecided, calls): (Vec<_>, Vec<Call>) = undecided
             .map(|((part, when), out)| {
                 let call = Call::new(part, when, &self.prefix, &self.scripts);
                 ((when, out), call)
             })
             .unzip();
-        let answers = self.connection.send(&calls).await;
-        for (((when, out), call), answer) in open.into_iter().zip(&calls).zip(answers) {
-            *out = interpret(answer, call, when);
+        let replies = self.connection.send(&calls).await;
+        for (((when, out), call), reply) in undecided.into_iter().zip(&calls).zip(replies) {
+            *out = interpret(reply, call, when);
         }
     }
 }
 
-/// What an answer means; `None` if it must be asked again, around another time.
+/// Returns what a reply means, or `None` if the call must be repeated with other calendar windows.
 fn interpret(
-    answer: Result<Vec<u8>, StoreError>,
+    reply: Result<Vec<u8>, StoreError>,
     call: &Call,
     when: &mut When,
-) -> Option<Result<Decided, StoreError>> {
-    match answer.and_then(|bytes| Reply::read(bytes, &call.asked)) {
-        Ok(Reply::Decided(decided)) => Some(Ok(decided)),
+) -> Option<Result<ScriptDecision, StoreError>> {
+    match reply.and_then(|bytes| Reply::parse(bytes, &call.terms)) {
+        Ok(Reply::Decision(decision)) => Some(Ok(decision)),
         Ok(Reply::Overdrawn) => Some(Err(StoreError::overdrawn())),
-        Ok(Reply::Again(around, position)) => {
-            when.look_around(position, around);
+        Ok(Reply::WindowsNeeded(around, position)) => {
+            when.move_windows(position, around);
             None
         }
         Err(error) => Some(Err(error)),
     }
 }
 
-/// The answer, if nobody needs to be asked: it makes no sense, or no limit counts anything and nothing
-/// is remembered or forgotten.
-fn answer_here(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
-    if let Some(mistake) = mistake(op) {
-        return Some(Err(mistake));
+/// Decides an operation that needs no call: it is invalid, or no limit counts anything and no reply is kept
+/// or forgotten.
+fn decide_locally(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
+    if let Some(invalid) = validate(op) {
+        return Some(Err(invalid));
     }
     if op.touches_state() {
         return None;
@@ -178,7 +167,7 @@ fn answer_here(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
 }
 
 fn clock_unstable() -> StoreError {
-    StoreError::unavailable("the store's clock is never where it was")
+    StoreError::unavailable("the server's clock jumps: each call needed other calendar windows")
 }
 
 impl Store for RedisStore {
@@ -189,10 +178,10 @@ impl Store for RedisStore {
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
         match (ops, out, &self.connection) {
-            ([op], [out], Connection::One(node)) => Apply::Pending(Box::pin(async move {
-                *out = self.answer_one(node, op, at).await;
+            ([op], [out], Connection::Single(node)) => Apply::Pending(Box::pin(async move {
+                *out = self.apply_single(node, op, at).await;
             })),
-            (ops, out, _) => Apply::Pending(Box::pin(self.answer_all(ops, at, out))),
+            (ops, out, _) => Apply::Pending(Box::pin(self.apply_all(ops, at, out))),
         }
     }
 }

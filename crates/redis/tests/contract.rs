@@ -1,4 +1,4 @@
-//! The laws, held against real servers.
+//! The contract of a store, run on real servers.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -8,7 +8,7 @@ use tollgate_core::contract::Suite;
 use tollgate_fixtures::{Cluster, Server};
 use tollgate_redis::RedisStore;
 
-/// Random cases for each law and algorithm in an ordinary run.
+/// Number of random cases for each law and algorithm in an ordinary run.
 const CASES: u32 = 32;
 
 fn cases() -> u32 {
@@ -20,7 +20,7 @@ fn keeps_the_contract(url: &str) {
     // A busy machine must not fail the test.
     let store = RedisStore::builder(url).response_timeout(Duration::from_secs(60));
     let store = runtime.block_on(store.connect()).unwrap();
-    Suite::new(&store).block_on(|later| runtime.block_on(later)).cases(cases()).run_all();
+    Suite::new(&store).block_on(|pending| runtime.block_on(pending)).cases(cases()).run_all();
 }
 
 #[test]

@@ -1,20 +1,22 @@
-//! Many callers at once, by the store's own clock: every unit is counted, once.
+//! Many concurrent callers, by the store's own clock: every unit is counted exactly once.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
-mod asking;
-mod quiet;
+mod support;
 
-use asking::{Dice, Wish, ask, ask_all, brief, connect, in_words, policy};
 use futures_util::future::{join, join_all};
-use quiet::wait_for_a_quiet_week;
+use support::calendar::wait_for_a_quiet_week;
+use support::errors::with_causes;
+use support::operations::{
+    Operation, Rng, apply, apply_all, connect, policy, short_lived_policies,
+};
 use tokio::runtime::Runtime;
 use tollgate_core::{Act, Decision, Limit, Policy};
 use tollgate_fixtures::{Cluster, Server};
 use tollgate_redis::RedisStore;
 
-/// Limits that give nothing back while a test runs.
-const STILL: [&str; 10] = [
+/// Limits that refill nothing while a test runs.
+const NOT_REFILLING: [&str; 10] = [
     "gcra 1/7day burst N",
     "token-bucket 1/7day burst N",
     "leaky-bucket size N drip 1 every 7day",
@@ -28,42 +30,44 @@ const STILL: [&str; 10] = [
 ];
 
 const TASKS: u64 = 32;
-/// Operations of each task.
-const TURNS: u64 = 60;
-/// What fits, and what is asked for afterwards: what is used shows also if it is more than fits.
-const FITS: u64 = 2_000;
-const LOOKS: u64 = 3_600;
+/// Number of steps of each task.
+const STEPS: u64 = 60;
+/// Capacity during the test.
+const CAPACITY: u64 = 2_000;
+/// Capacity of the peek afterwards, so that usage beyond the first capacity shows.
+const PEEK_CAPACITY: u64 = 3_600;
 
-fn still(line: &str, n: u64) -> Policy {
+fn not_refilling(line: &str, n: u64) -> Policy {
     let line = line.replacen('N', &n.to_string(), 1);
     policy("still", &[&line, "fixed-window 1000000/7day"])
 }
 
-/// One caller, who keeps accounts.
+/// One caller, which keeps count of what it has used.
 struct Caller<'a> {
     store: &'a RedisStore,
     policy: &'a Policy,
-    name: u64,
-    dice: Dice,
-    turn: u64,
-    /// What the key must hold because of this caller.
+    number: u64,
+    rng: Rng,
+    /// Number of ids used so far.
+    ids: u64,
+    /// What the key must count because of this caller.
     used: u64,
 }
 
 impl<'a> Caller<'a> {
-    fn wish(&self, act: Act, cost: u64) -> Wish<'a> {
-        Wish::new(self.policy, "key", act, cost)
+    fn operation(&self, act: Act, cost: u64) -> Operation<'a> {
+        Operation::new(self.policy, "key", act, cost)
     }
 
-    /// An id that nobody has used.
-    fn id(&mut self) -> String {
-        self.turn += 1;
-        format!("{}/{}", self.name, self.turn)
+    /// Returns an id that was not used before.
+    fn next_id(&mut self) -> String {
+        self.ids += 1;
+        format!("{}/{}", self.number, self.ids)
     }
 
-    async fn turn(&mut self) {
-        let cost = 1 + self.dice.below(4);
-        match self.dice.below(6) {
+    async fn step(&mut self) {
+        let cost = 1 + self.rng.below(4);
+        match self.rng.below(6) {
             0 | 1 => self.check(cost).await,
             2 => self.check_twice(cost).await,
             3 => self.reserve(cost).await,
@@ -73,89 +77,90 @@ impl<'a> Caller<'a> {
     }
 
     async fn check(&mut self, cost: u64) {
-        let allowed = ask(self.store, self.wish(Act::Check, cost)).await.allowed;
+        let allowed = apply(self.store, self.operation(Act::Check, cost)).await.allowed;
         self.used += if allowed { cost } else { 0 };
     }
 
-    /// A retry that overtakes the first try, or does not: with an id that is the same.
+    /// A check and its retry at the same time: with an id they count once.
     async fn check_twice(&mut self, cost: u64) {
-        let id = self.id();
-        let check = || ask(self.store, self.wish(Act::Check, cost).with_id(&id));
+        let id = self.next_id();
+        let check = || apply(self.store, self.operation(Act::Check, cost).with_id(&id));
         let (one, other) = join(check(), check()).await;
         self.used += if one.allowed || other.allowed { cost } else { 0 };
     }
 
     async fn reserve(&mut self, cost: u64) {
-        let (id, actual) = (self.id(), self.dice.below(6));
-        if ask(self.store, self.wish(Act::Reserve, cost).with_id(&id)).await.allowed {
-            ask(self.store, self.wish(Act::Settle, actual).with_id(&id)).await;
+        let (id, actual) = (self.next_id(), self.rng.below(6));
+        if apply(self.store, self.operation(Act::Reserve, cost).with_id(&id)).await.allowed {
+            apply(self.store, self.operation(Act::Settle, actual).with_id(&id)).await;
             self.used += actual;
         }
     }
 
     async fn charge(&mut self, cost: u64) {
-        ask(self.store, self.wish(Act::Charge, cost)).await;
+        apply(self.store, self.operation(Act::Charge, cost)).await;
         self.used += cost;
     }
 
-    /// Takes something and gives it back: as a lease where there are any.
+    /// Takes something and releases it; that gives it back only where it is a lease.
     async fn lease(&mut self, cost: u64) {
-        let id = self.id();
-        let took = ask(self.store, self.wish(Act::Check, cost).with_id(&id)).await.allowed;
-        let given = ask(self.store, self.wish(Act::Release, 0).with_id(&id)).await;
-        assert!(given.allowed);
+        let id = self.next_id();
+        let allowed =
+            apply(self.store, self.operation(Act::Check, cost).with_id(&id)).await.allowed;
+        let released = apply(self.store, self.operation(Act::Release, 0).with_id(&id)).await;
+        assert!(released.allowed);
         let is_lease = self.policy.limits()[0].to_string().starts_with("concurrency");
-        self.used += if took && !is_lease { cost } else { 0 };
+        self.used += if allowed && !is_lease { cost } else { 0 };
     }
 }
 
-fn accounts_balance(url: &str) {
+fn usage_is_exact(url: &str) {
     let runtime = Runtime::new().unwrap();
     let store = runtime.block_on(connect(url, "tg"));
-    for line in STILL {
+    for line in NOT_REFILLING {
         wait_for_a_quiet_week();
-        let (policy, wider) = (still(line, FITS), still(line, LOOKS));
-        let caller = |name| Caller {
+        let (policy, wider) = (not_refilling(line, CAPACITY), not_refilling(line, PEEK_CAPACITY));
+        let caller = |number| Caller {
             store: &store,
             policy: &policy,
-            name,
-            dice: Dice::new(name),
-            turn: 0,
+            number,
+            rng: Rng::new(number),
+            ids: 0,
             used: 0,
         };
         let used: u64 = runtime.block_on(async {
-            // So much that no reservation is ever what a key holds least of.
-            ask(&store, Wish::new(&policy, "key", Act::Charge, 200)).await;
+            // So much that settling a reservation can always give back all of it.
+            apply(&store, Operation::new(&policy, "key", Act::Charge, 200)).await;
             let tasks = (0..TASKS).map(caller).map(async |mut caller| {
-                for _ in 0..TURNS {
-                    caller.turn().await;
+                for _ in 0..STEPS {
+                    caller.step().await;
                 }
                 caller.used
             });
             join_all(tasks).await.iter().sum()
         });
-        let peek = runtime.block_on(ask(&store, Wish::new(&wider, "key", Act::Peek, 1)));
-        assert_eq!(LOOKS - peek.remaining.unwrap(), 200 + used, "{line}");
-        runtime.block_on(ask(&store, Wish::new(&policy, "key", Act::Reset, 0)));
+        let peek = runtime.block_on(apply(&store, Operation::new(&wider, "key", Act::Peek, 1)));
+        assert_eq!(PEEK_CAPACITY - peek.remaining.unwrap(), 200 + used, "{line}");
+        runtime.block_on(apply(&store, Operation::new(&policy, "key", Act::Reset, 0)));
     }
 }
 
 #[test]
-fn accounts_balance_on_one_server() {
+fn usage_is_exact_on_one_server() {
     if let Some(server) = Server::redis() {
-        accounts_balance(&server.url());
+        usage_is_exact(&server.url());
     }
 }
 
 #[test]
-fn accounts_balance_on_a_cluster() {
+fn usage_is_exact_on_a_cluster() {
     if let Some(cluster) = Cluster::start() {
-        accounts_balance(&cluster.url());
+        usage_is_exact(&cluster.url());
     }
 }
 
-/// Whatever is done to a key, the answer makes sense.
-fn makes_sense(wish: &Wish<'_>, decision: &Decision) -> bool {
+/// Whether a decision is consistent in itself, whatever was done to the key.
+fn is_consistent(operation: &Operation<'_>, decision: &Decision) -> bool {
     let within = match (decision.remaining, decision.limit) {
         (Some(remaining), Some(limit)) => remaining <= limit,
         _ => false,
@@ -163,52 +168,56 @@ fn makes_sense(wish: &Wish<'_>, decision: &Decision) -> bool {
     let waits = decision.retry_after.is_some_and(|wait| wait.as_micros() > 0);
     let fresh = decision.reset_after.as_micros() == 0;
     within
-        && (decision.allowed || wish.act.can_be_denied())
+        && (decision.allowed || operation.act.can_be_denied())
         && (!fresh || decision.remaining == decision.limit)
         && (!waits || !fresh)
 }
 
-fn anything_goes(url: &str) {
+fn random_operations(url: &str) {
     const BATCHES: u64 = 40;
     const KEYS: u64 = 3;
     let runtime = Runtime::new().unwrap();
     let store = runtime.block_on(connect(url, "tg"));
-    let policies = brief();
+    let policies = short_lived_policies();
     let task = async |seed| {
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         for _ in 0..BATCHES {
-            let size = 1 + dice.below(8);
-            let wishes: Vec<_> = (0..size).map(|_| dice.wish(&policies, KEYS, &Act::ALL)).collect();
-            for (answer, wish) in ask_all(&store, &wishes).await.iter().zip(&wishes) {
-                match answer {
-                    Ok(decision) => assert!(makes_sense(wish, decision), "{wish:?}: {decision:?}"),
-                    Err(error) => panic!("{}: {wish:?}", in_words(error)),
+            let size = 1 + rng.below(8);
+            let operations = (0..size).map(|_| rng.operation(&policies, KEYS, &Act::ALL));
+            let operations: Vec<_> = operations.collect();
+            let results = apply_all(&store, &operations).await;
+            for (result, operation) in results.iter().zip(&operations) {
+                match result {
+                    Ok(decision) => {
+                        assert!(is_consistent(operation, decision), "{operation:?}: {decision:?}");
+                    }
+                    Err(error) => panic!("{}: {operation:?}", with_causes(error)),
                 }
             }
         }
     };
     runtime.block_on(join_all((0..TASKS).map(task)));
     for policy in &policies {
-        let most = policy.limits().iter().filter_map(Limit::capacity).min();
+        let capacity = policy.limits().iter().filter_map(Limit::capacity).min();
         for key in (0..KEYS).map(|key| format!("key {key}")) {
-            runtime.block_on(ask(&store, Wish::new(policy, &key, Act::Reset, 0)));
-            let peek = runtime.block_on(ask(&store, Wish::new(policy, &key, Act::Peek, 1)));
-            assert!(peek.allowed && peek.remaining == most, "{policy:?}: {peek:?}");
+            runtime.block_on(apply(&store, Operation::new(policy, &key, Act::Reset, 0)));
+            let peek = runtime.block_on(apply(&store, Operation::new(policy, &key, Act::Peek, 1)));
+            assert!(peek.allowed && peek.remaining == capacity, "{policy:?}: {peek:?}");
             assert_eq!(peek.reset_after.as_micros(), 0, "{policy:?}: {peek:?}");
         }
     }
 }
 
 #[test]
-fn anything_goes_on_one_server() {
+fn random_operations_on_one_server() {
     if let Some(server) = Server::redis() {
-        anything_goes(&server.url());
+        random_operations(&server.url());
     }
 }
 
 #[test]
-fn anything_goes_on_a_cluster() {
+fn random_operations_on_a_cluster() {
     if let Some(cluster) = Cluster::start() {
-        anything_goes(&cluster.url());
+        random_operations(&cluster.url());
     }
 }

@@ -1,4 +1,4 @@
-//! As many limits in one policy as there may be, and one more.
+//! Policies with the maximum number of limits, and with one more.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -18,16 +18,16 @@ const LINES: [&str; 8] = [
     "sliding-window 100/min",
 ];
 
-fn policy(lines: impl Iterator<Item = &'static str>, most: usize) -> Policy {
-    Policy::parse(Name::default(), lines.take(most)).unwrap()
+fn policy(lines: impl Iterator<Item = &'static str>, count: usize) -> Policy {
+    Policy::parse(Name::default(), lines.take(count)).unwrap()
 }
 
 #[test]
-fn sixteen_limits_of_any_kind_do_all_that_one_does() {
+fn sixteen_limits_decide_as_in_memory() {
     let Some(server) = Server::redis() else { return };
     let runtime = Runtime::new().unwrap();
-    let far = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
-    let near = PlainStore::default();
+    let redis = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
+    let memory = PlainStore::default();
     let of_one_kind = LINES.iter().map(|line| policy(std::iter::repeat(*line), MAX_LIMITS));
     let mixed = policy(LINES.into_iter().cycle(), MAX_LIMITS);
     for (number, policy) in of_one_kind.chain([mixed]).enumerate() {
@@ -37,15 +37,15 @@ fn sixteen_limits_of_any_kind_do_all_that_one_does() {
         for (step, act) in Act::ALL.into_iter().chain([Act::Check, Act::Reset]).enumerate() {
             let op = Op { policy: policy.name(), items: &items, act, cost: 3, id };
             let at = Time::from_micros(1_700_000_000_000_000 + 100_000 * step as u64).unwrap();
-            let (ours, theirs) =
-                (runtime.block_on(far.apply_one(&op, Some(at))), near.apply_one(&op, at));
-            assert_eq!(ours.unwrap(), theirs.unwrap(), "{act} of {:?}", policy.limits());
+            let decision = runtime.block_on(redis.apply_one(&op, Some(at))).unwrap();
+            let expected = memory.apply_one(&op, at).unwrap();
+            assert_eq!(decision, expected, "{act} of {:?}", policy.limits());
         }
     }
 }
 
 #[test]
-fn seventeen_are_refused_in_clear_words() {
+fn seventeen_limits_are_refused() {
     let Some(server) = Server::redis() else { return };
     let runtime = Runtime::new().unwrap();
     let store = runtime.block_on(RedisStore::connect(&server.url())).unwrap();

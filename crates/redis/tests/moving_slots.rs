@@ -1,21 +1,21 @@
-//! While a key's slot moves between the nodes of a cluster, nothing is counted twice or not at all.
+//! While a key's slot moves between the nodes of a cluster, every check is counted exactly once.
 //!
 //! Three runs for each policy, twenty with `TOLLGATE_LONG=1`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-#[allow(dead_code, reason = "other tests need the rest of it")]
-mod asking;
-mod crew;
-mod quiet;
+mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use asking::{Wish, ask_all, in_words};
-use crew::{Crew, Job, ask, parse, runs, say};
-use quiet::wait_for_a_quiet_week;
+use support::calendar::wait_for_a_quiet_week;
+use support::errors::with_causes;
+use support::operations::{Operation, apply_all, connect};
+use support::workers::{
+    Job, Workers, apply_times, parse_limits, policy_name, print_line, run_worker, runs,
+};
 use tokio::runtime::Runtime;
 use tollgate_core::{Act, Decision, Policy, StoreError};
 use tollgate_fixtures::{Cluster, Server};
@@ -31,18 +31,18 @@ const POLICIES: [&[&str]; 5] = [
     &["gcra 1/7day burst 3000", "sliding-window 1000/7day"],
 ];
 
-/// Not a test of its own: what the processes of the crew run.
+/// Not a test of its own: what the worker processes run.
 #[test]
 fn worker() {
-    crew::work_if_told();
+    run_worker();
 }
 
 #[test]
 fn nothing_is_lost_or_counted_twice_while_a_slot_moves() {
     let Some(cluster) = Cluster::start() else { return };
     let runtime = Runtime::new().unwrap();
-    let store = runtime.block_on(crew::connect(&cluster.url()));
-    let mut crew = Crew::new(&cluster.url());
+    let store = runtime.block_on(connect(&cluster.url(), "tg"));
+    let mut workers = Workers::start(&cluster.url());
     for policy in POLICIES {
         let (started, before) = (Instant::now(), redirections(&cluster));
         let mut moves = 0;
@@ -50,17 +50,18 @@ fn nothing_is_lost_or_counted_twice_while_a_slot_moves() {
             wait_for_a_quiet_week();
             let job = Job::new(policy, run);
             let slot = runtime.block_on(slot_of(&store, &cluster, &job));
-            let tally = while_moving(&cluster, slot, &mut moves, || crew.do_together(&job));
+            let tally = while_moving(&cluster, slot, &mut moves, || workers.run(&job));
             assert_eq!(tally, job.expected(LIMIT), "{policy:?}, run {run}");
-            let limits = parse(&job.limits);
+            let limits = parse_limits(&job.limits);
             let first = &limits[..1];
-            let peek = runtime.block_on(ask(&store, (&job.key, first), Act::Peek, 1)).remove(0);
+            let peek =
+                runtime.block_on(apply_times(&store, (&job.key, first), Act::Peek, 1)).remove(0);
             let left = first[0].capacity().unwrap() - LIMIT;
             assert_eq!(peek.unwrap().remaining, Some(left), "{policy:?}, run {run}");
         }
         let after = redirections(&cluster);
         let (moved, asked) = (after.moved - before.moved, after.asked - before.asked);
-        say(&format!(
+        print_line(&format!(
             "{policy:?}: {} runs in {:?}, {moves} moves, {moved} MOVED, {asked} ASK",
             runs(),
             started.elapsed(),
@@ -70,32 +71,32 @@ fn nothing_is_lost_or_counted_twice_while_a_slot_moves() {
     }
 }
 
-/// What an id remembers lies beside the state, under a key of its own. While one of the two has moved
-/// and the other has not, nobody can have both, and the call waits.
+/// The replies of an id have a key of their own beside the state's. While one of the two keys has moved and
+/// the other has not, no node has both, and the call waits.
 #[test]
 fn ids_move_with_their_key() {
     const TASKS: u32 = 64;
     const TURNS: u32 = 40;
     let Some(cluster) = Cluster::start() else { return };
     let runtime = Runtime::new().unwrap();
-    let store = runtime.block_on(crew::connect(&cluster.url()));
+    let store = runtime.block_on(connect(&cluster.url(), "tg"));
     let lines = ["gcra 1/7day burst 1000", "sliding-log 2000/7day"];
     let job = Job::new(&lines, 1);
-    let policy = Policy::parse(crew::policy(), lines).unwrap();
+    let policy = Policy::parse(policy_name(), lines).unwrap();
     let slot = runtime.block_on(slot_of(&store, &cluster, &job));
     let task = async |task: u32| {
         let mut admitted = 0;
         for turn in 0..TURNS {
-            let check = Wish::new(&policy, &job.key, Act::Check, 1);
+            let check = Operation::new(&policy, &job.key, Act::Check, 1);
             let check = check.with_id(&format!("{task}/{turn}"));
             // A retry with the same id, in the same call and in the next.
-            let answers = ask_all(&store, &[check.clone(), check.clone()]).await;
-            let again = ask_all(&store, &[check]).await;
-            let allowed = |answer: &Result<Decision, StoreError>| match answer {
+            let results = apply_all(&store, &[check.clone(), check.clone()]).await;
+            let again = apply_all(&store, &[check]).await;
+            let allowed = |result: &Result<Decision, StoreError>| match result {
                 Ok(decision) => decision.allowed,
-                Err(error) => panic!("{}", in_words(error)),
+                Err(error) => panic!("{}", with_causes(error)),
             };
-            admitted += u32::from(answers.iter().chain(&again).any(allowed));
+            admitted += u32::from(results.iter().chain(&again).any(allowed));
         }
         admitted
     };
@@ -106,39 +107,39 @@ fn ids_move_with_their_key() {
     });
     let after = redirections(&cluster);
     let waits = after.waits - before.waits;
-    say(&format!("with ids: {moves} moves, {waits} TRYAGAIN"));
+    print_line(&format!("with ids: {moves} moves, {waits} TRYAGAIN"));
     assert_eq!(u64::from(admitted), LIMIT);
     assert!(after.moved > before.moved && after.asked > before.asked && waits > 0);
 }
 
-/// An operation with an id has to wait where one without could be done at once: it must not be
-/// overtaken by those behind it.
+/// An operation with an id has to wait where one without could be done at once. Those behind it must not
+/// overtake it.
 #[test]
 fn a_batch_keeps_its_order_while_its_slot_moves() {
     let Some(cluster) = Cluster::start() else { return };
     let runtime = Runtime::new().unwrap();
-    let store = runtime.block_on(crew::connect(&cluster.url()));
+    let store = runtime.block_on(connect(&cluster.url(), "tg"));
     let job = Job::new(&["gcra 1/7day burst 1000"], 1);
-    let policy = Policy::parse(crew::policy(), &job.limits).unwrap();
+    let policy = Policy::parse(policy_name(), &job.limits).unwrap();
     let slot = runtime.block_on(slot_of(&store, &cluster, &job));
-    let wish = |act, cost| Wish::new(&policy, &job.key, act, cost);
-    runtime.block_on(ask_all(&store, &[wish(Act::Charge, 1)])).remove(0).unwrap();
+    let operation = |act, cost| Operation::new(&policy, &job.key, act, cost);
+    runtime.block_on(apply_all(&store, &[operation(Act::Charge, 1)])).remove(0).unwrap();
 
     let from = cluster.owner_of(slot);
     let to = cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
     cluster.begin_move(slot, from, to);
-    let answers = thread::scope(|scope| {
+    let results = thread::scope(|scope| {
         let mover = scope.spawn(|| {
             thread::sleep(Duration::from_millis(200));
             cluster.move_keys(slot, from, to);
             cluster.finish_move(slot, to);
         });
-        let batch = [wish(Act::Charge, 5).with_id("id"), wish(Act::Peek, 1)];
-        let answers = runtime.block_on(ask_all(&store, &batch));
+        let batch = [operation(Act::Charge, 5).with_id("id"), operation(Act::Peek, 1)];
+        let results = runtime.block_on(apply_all(&store, &batch));
         mover.join().unwrap();
-        answers
+        results
     });
-    let left = answers.into_iter().map(|answer| answer.unwrap().remaining.unwrap());
+    let left = results.into_iter().map(|result| result.unwrap().remaining.unwrap());
     assert_eq!(left.collect::<Vec<_>>(), [LIMIT - 6, LIMIT - 6]);
 }
 
@@ -150,32 +151,33 @@ fn nodes_that_do_not_say_their_host() {
         node.order(&["config", "set", "cluster-preferred-endpoint-type", "unknown-endpoint"]);
     }
     let runtime = Runtime::new().unwrap();
-    let store = runtime.block_on(crew::connect(&cluster.url()));
+    let store = runtime.block_on(connect(&cluster.url(), "tg"));
     let job = Job::new(&["gcra 1/7day burst 1000"], 1);
     let slot = runtime.block_on(slot_of(&store, &cluster, &job));
-    let limits = parse(&job.limits);
+    let limits = parse_limits(&job.limits);
     let left = || {
-        let answer = runtime.block_on(ask(&store, (&job.key, &limits), Act::Check, 1)).remove(0);
-        answer.map_err(|error| in_words(&error)).unwrap().remaining
+        let result =
+            runtime.block_on(apply_times(&store, (&job.key, &limits), Act::Check, 1)).remove(0);
+        result.map_err(|error| with_causes(&error)).unwrap().remaining
     };
     let (from, before) = (cluster.owner_of(slot), redirections(&cluster));
     let to = cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
     cluster.begin_move(slot, from, to);
-    assert_eq!(left(), Some(LIMIT - 1), "told to ask elsewhere");
+    assert_eq!(left(), Some(LIMIT - 1), "after an ASK redirection");
     cluster.move_keys(slot, from, to);
     cluster.finish_move(slot, to);
-    assert_eq!(left(), Some(LIMIT - 2), "told that it has moved");
+    assert_eq!(left(), Some(LIMIT - 2), "after a MOVED redirection");
     let after = redirections(&cluster);
     assert!(after.moved > before.moved && after.asked > before.asked);
 }
 
-/// Does something while a slot moves from one primary to the next, over and over.
+/// Runs `work` while a slot moves from one primary to the next, over and over.
 fn while_moving<T>(cluster: &Cluster, slot: u16, moves: &mut u32, work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     let primaries = cluster.primaries();
     let owner = cluster.owner_of(slot);
     let mut from = primaries.iter().position(|primary| *primary == owner).unwrap();
-    // Already under way when the work begins: the key is new, and comes to be on the other side.
+    // The first move begins before the work: so the key, which is new, is created on the other node.
     let next = (from + 1) % primaries.len();
     cluster.begin_move(slot, owner, primaries[next]);
     thread::scope(|scope| {
@@ -198,17 +200,17 @@ fn while_moving<T>(cluster: &Cluster, slot: u16, moves: &mut u32, work: impl FnO
     })
 }
 
-/// The slot of a job's key, which is left as if it had never been used.
+/// Returns the slot of a job's key, which is left as if it had never been used.
 async fn slot_of(store: &RedisStore, cluster: &Cluster, job: &Job) -> u16 {
-    let limits = parse(&job.limits);
+    let limits = parse_limits(&job.limits);
     let before = all_keys(cluster);
-    let ask = async |act| {
-        let answer = ask(store, (&job.key, &limits), act, 1).await.remove(0);
-        assert!(answer.unwrap().allowed);
+    let apply = async |act| {
+        let result = apply_times(store, (&job.key, &limits), act, 1).await.remove(0);
+        assert!(result.unwrap().allowed);
     };
-    ask(Act::Check).await;
+    apply(Act::Check).await;
     let key = all_keys(cluster).into_iter().find(|key| !before.contains(key)).unwrap();
-    ask(Act::Reset).await;
+    apply(Act::Reset).await;
     cluster.nodes()[0].cli(&["cluster", "keyslot", &key]).parse().unwrap()
 }
 
@@ -224,7 +226,7 @@ struct Redirections {
     waits: u64,
 }
 
-/// How often any node has sent a call elsewhere.
+/// Counts how often the nodes have redirected a call.
 fn redirections(cluster: &Cluster) -> Redirections {
     let sum = |name| cluster.nodes().iter().map(|node| errors(node, name)).sum();
     Redirections { moved: sum("MOVED"), asked: sum("ASK"), waits: sum("TRYAGAIN") }

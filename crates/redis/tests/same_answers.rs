@@ -1,45 +1,47 @@
-//! Every store gives the same answer: the same operations at the same instants, in memory and here.
+//! Every store decides alike: the same operations at the same instants, in memory and in Redis.
 //!
-//! `TOLLGATE_FAR_OPERATIONS` sets how many random operations each algorithm gets, and `TOLLGATE_SEED`
-//! which.
+//! `TOLLGATE_FAR_OPERATIONS` sets the number of random operations for each algorithm, and `TOLLGATE_SEED`
+//! the seed.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
-use std::error::Error as _;
+mod support;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
+use support::errors::with_causes;
 use tokio::runtime::Runtime;
 use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
 use tollgate_core::{Decision, Id, Item, Key, Limit, Name, Op, PlainStore, Span, StoreError, Time};
 use tollgate_fixtures::{Cluster, Server};
 use tollgate_redis::RedisStore;
 
-/// Random operations for each algorithm in an ordinary run.
+/// Number of random operations for each algorithm in an ordinary run.
 const OPERATIONS: u32 = 5_000;
-/// How many operations a random case has on average.
+/// Average number of operations of a random case.
 const PER_CASE: u32 = 12;
 
-/// A busy machine must not fail the test.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// The response timeout. Long, so that a busy machine does not fail the test.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-fn number(name: &str, otherwise: u32) -> u32 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+fn setting(name: &str, default: u32) -> u32 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Two versions of one to three limits, so that they change from one operation to the next.
+/// Operations under two versions of one to three limits, so that limits change between operations.
 #[derive(Debug, Clone)]
 struct Case {
     versions: [Vec<String>; 2],
-    /// Which of two subjects each limit counts.
+    /// Index of the subject, of two, that each limit counts.
     subjects: [usize; 3],
     start: u64,
     steps: Vec<Step>,
 }
 
 fn cases(algorithm: &'static str) -> impl Strategy<Value = Case> {
-    let ours = (limit_line(algorithm), limit_line(algorithm));
+    let first = (limit_line(algorithm), limit_line(algorithm));
     let other = proptest::sample::select(&ALGORITHMS[..]).prop_flat_map(|algorithm| {
         let denied = if algorithm == "sliding-log" { "" } else { " count-denied" };
         let suffix = proptest::sample::select(vec!["", "", "", denied]);
@@ -52,7 +54,7 @@ fn cases(algorithm: &'static str) -> impl Strategy<Value = Case> {
         1 => (1_u64 << 52) - 1_000_000_000..(1 << 52) - 1,
     ];
     let subjects = prop_oneof![Just([0, 0, 0]), proptest::array::uniform3(0_usize..2)];
-    let parts = (ours, others.clone(), others, subjects, start);
+    let parts = (first, others.clone(), others, subjects, start);
     parts.prop_flat_map(|((a, b), with_a, with_b, subjects, start)| {
         let versions = [[vec![a], with_a].concat(), [vec![b], with_b].concat()];
         let first: Limit = versions[0][0].parse().unwrap();
@@ -65,31 +67,28 @@ fn cases(algorithm: &'static str) -> impl Strategy<Value = Case> {
     })
 }
 
-fn moved(step: &Step, limits: &[Limit], now: u64) -> u64 {
+fn time_of(step: &Step, limits: &[Limit], now: u64) -> u64 {
     let drain = limits.iter().filter_map(Limit::full_reset_after).max().map_or(0, Span::as_micros);
     let by = i128::from(drain) * i128::from(step.moves.0) / 1000 + i128::from(step.moves.1);
     let at = u64::try_from((i128::from(now) + by).max(0)).unwrap();
     at.min(Time::MAX.as_micros())
 }
 
-/// The answer in words, so that errors can be compared, and read.
-fn said(answer: &Result<Decision, StoreError>) -> String {
-    match answer {
+/// Returns a result as text, so that errors can be compared.
+fn to_text(result: &Result<Decision, StoreError>) -> String {
+    match result {
         Ok(decision) => format!("{decision:?}"),
-        Err(error) => {
-            let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-            format!("{error}{source}")
-        }
+        Err(error) => with_causes(error),
     }
 }
 
-/// On a cluster subjects may lie on different nodes, where what is given back may leave a key stricter:
-/// so there all limits count the same.
-fn hold(url: &str, algorithm: &'static str, several_subjects: bool) {
+/// Compares the two stores. On a cluster subjects may lie on different nodes, where a roll-back may leave a
+/// key stricter: so there all limits count the same subject.
+fn compare(url: &str, algorithm: &'static str, several_subjects: bool) {
     let runtime = Runtime::new().unwrap();
-    let far = RedisStore::builder(url).response_timeout(DEADLINE);
-    let far = runtime.block_on(far.connect()).unwrap();
-    let near = PlainStore::default();
+    let redis = RedisStore::builder(url).response_timeout(RESPONSE_TIMEOUT);
+    let redis = runtime.block_on(redis.connect()).unwrap();
+    let memory = PlainStore::default();
     let policy = Name::new("same").unwrap();
     let next = std::cell::Cell::new(0_u64);
     let test = |case: Case| {
@@ -99,9 +98,9 @@ fn hold(url: &str, algorithm: &'static str, several_subjects: bool) {
         let versions = case.versions.map(|lines| -> Vec<Limit> {
             lines.iter().map(|line| line.parse().unwrap()).collect()
         });
-        for (place, step) in case.steps.iter().enumerate() {
+        for (index, step) in case.steps.iter().enumerate() {
             let limits = &versions[step.variant];
-            now = moved(step, limits, now);
+            now = time_of(step, limits, now);
             let subject = |which: usize| Key::new(keys[which].as_bytes()).unwrap().into();
             let subjects = if several_subjects { case.subjects } else { [0; 3] };
             let items = limits.iter().zip(subjects);
@@ -110,21 +109,21 @@ fn hold(url: &str, algorithm: &'static str, several_subjects: bool) {
             let id = step.id.map(|id| Id::new(id.as_bytes()).unwrap());
             let op = Op { policy: &policy, items: &items, act: step.act, cost: step.cost, id };
             let at = Time::from_micros(now).unwrap();
-            let (ours, theirs) =
-                (runtime.block_on(far.apply_one(&op, Some(at))), near.apply_one(&op, at));
-            prop_assert_eq!(said(&ours), said(&theirs), "step {} at {}", place + 1, now);
+            let result = runtime.block_on(redis.apply_one(&op, Some(at)));
+            let expected = memory.apply_one(&op, at);
+            prop_assert_eq!(to_text(&result), to_text(&expected), "step {} at {}", index + 1, now);
         }
         Ok(())
     };
     let config = Config {
-        cases: (number("TOLLGATE_FAR_OPERATIONS", OPERATIONS) / PER_CASE).max(1),
+        cases: (setting("TOLLGATE_FAR_OPERATIONS", OPERATIONS) / PER_CASE).max(1),
         failure_persistence: None,
-        rng_seed: RngSeed::Fixed(u64::from(number("TOLLGATE_SEED", 1))),
+        rng_seed: RngSeed::Fixed(u64::from(setting("TOLLGATE_SEED", 1))),
         max_shrink_iters: 2_000,
         ..Config::default()
     };
-    if let Err(broken) = TestRunner::new(config).run(&cases(algorithm), test) {
-        panic!("{algorithm}: {broken}");
+    if let Err(failure) = TestRunner::new(config).run(&cases(algorithm), test) {
+        panic!("{algorithm}: {failure}");
     }
 }
 
@@ -134,7 +133,7 @@ macro_rules! same_answers {
             $(#[test]
             fn $name() {
                 if let Some(server) = super::Server::redis() {
-                    super::hold(&server.url(), $algorithm, true);
+                    super::compare(&server.url(), $algorithm, true);
                 }
             })*
         }
@@ -143,7 +142,7 @@ macro_rules! same_answers {
             $(#[test]
             fn $name() {
                 if let Some(server) = super::Server::valkey() {
-                    super::hold(&server.url(), $algorithm, true);
+                    super::compare(&server.url(), $algorithm, true);
                 }
             })*
         }
@@ -152,7 +151,7 @@ macro_rules! same_answers {
         fn cluster() {
             if let Some(cluster) = Cluster::start() {
                 for algorithm in [$($algorithm),*] {
-                    hold(&cluster.url(), algorithm, false);
+                    compare(&cluster.url(), algorithm, false);
                 }
             }
         }

@@ -1,6 +1,6 @@
-//! RuleParams of so many bytes, the lowest first, as `struct` of Lua writes them.
+//! Little-endian numbers of a given width, as Lua's `struct` writes them.
 
-/// Reads from the front; `None` where there is not enough.
+/// Reads from the front of a slice; returns `None` where there are not enough bytes.
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -14,23 +14,23 @@ impl<'a> Reader<'a> {
         Some(*first)
     }
 
-    /// A number of up to eight bytes.
+    /// Reads a number of up to eight bytes.
     pub(crate) fn number(&mut self, bytes: usize) -> Option<u64> {
-        let part = self.part(bytes)?.0;
+        let read = self.take(bytes)?.0;
         let mut wide = [0; 8];
-        wide.get_mut(..bytes)?.copy_from_slice(part);
+        wide.get_mut(..bytes)?.copy_from_slice(read);
         Some(u64::from_le_bytes(wide))
     }
 
-    /// The next so many bytes.
-    pub(crate) fn part(&mut self, bytes: usize) -> Option<Reader<'a>> {
-        let (part, rest) = self.0.split_at_checked(bytes)?;
+    /// Splits off a reader of the next `bytes` bytes.
+    pub(crate) fn take(&mut self, bytes: usize) -> Option<Reader<'a>> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
-        Some(Reader(part))
+        Some(Reader(taken))
     }
 }
 
-/// Appends a number of so many bytes, at most eight.
+/// Appends a number in the given width, at most eight bytes.
 pub(crate) fn put(out: &mut Vec<u8>, number: u64, bytes: usize) {
     out.extend(number.to_le_bytes().into_iter().take(bytes));
 }

@@ -1,28 +1,28 @@
-//! What states are kept under in the store.
+//! The names of keys in the store.
 //!
-//! `PREFIX:{hash}` for the states of one subject under one policy. Keys are chosen by strangers and may
-//! hold anything, braces included, so they are hashed: nothing of them stands in the store, and all
-//! keys are equally short. The braces say which part Redis Cluster goes by, so everything that is
-//! kept for a subject lies on the same node.
+//! `PREFIX:{hash}` is the key of the states of one subject under one policy. Clients choose the keys of
+//! subjects, which may hold any bytes, braces included. So they are hashed: they do not appear in the
+//! store, and all names are equally short. Redis Cluster hashes the part in braces only, so that
+//! everything that is kept for a subject lies on the same node.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use tollgate_core::{Id, Name, Op, Subject};
 
-/// How many bytes of a hash are kept: no two keys of any store are ever taken for one.
+/// Number of bytes of a hash that are used: enough that no two keys of a store ever collide.
 const HASH_BYTES: usize = 16;
 
-/// What all keys begin with.
+/// The prefix of all keys.
 #[derive(Debug, Clone)]
 pub(crate) struct Prefix(String);
 
-/// Whose ids: a policy and all subjects of an operation.
+/// What an id belongs to: a policy and all subjects of an operation.
 pub(crate) struct Scope {
-    /// The key of its first subject: what belongs to it lies there too.
+    /// The key of the first subject, with which the keys of the scope share a slot.
     base: Vec<u8>,
-    /// Where there are several subjects, what tells them from others with the same first one.
-    mark: String,
+    /// The hash of all subjects, if there are several: it tells them from others with the same first one.
+    subjects: String,
 }
 
 impl Prefix {
@@ -30,7 +30,7 @@ impl Prefix {
         Prefix(prefix.to_owned())
     }
 
-    /// What all keys match, and no others.
+    /// Returns a glob pattern that matches all keys of this prefix and no others.
     pub(crate) fn pattern(&self) -> String {
         let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '^' | '-' | '\\');
         let mut pattern = String::new();
@@ -43,7 +43,7 @@ impl Prefix {
         pattern + ":{*"
     }
 
-    /// The key of the states of one subject under a policy.
+    /// Returns the key of the states of one subject under a policy.
     pub(crate) fn state(&self, policy: &Name, subject: Subject<'_>) -> Vec<u8> {
         let name = subject.name.map_or("", Name::as_str);
         let hash = hash([policy.as_str().as_bytes(), name.as_bytes(), subject.key.as_bytes()]);
@@ -58,15 +58,15 @@ impl Prefix {
         key
     }
 
-    /// The scope of an operation, for the place with these states.
+    /// Returns the scope of an operation, in the slot with these state keys.
     pub(crate) fn scope(&self, op: &Op<'_>, states: &[Vec<u8>]) -> Scope {
         let base = states.first().cloned();
         let base = base.unwrap_or_else(|| self.with_tag(&hash([op.policy.as_str().as_bytes()])));
         let first = op.items.first().map(|item| item.subject);
         if op.items.iter().all(|item| Some(item.subject) == first) {
-            return Scope { base, mark: String::new() };
+            return Scope { base, subjects: String::new() };
         }
-        // All subjects of the operation, each once, though only some may be counted in this place.
+        // All subjects of the operation, each once, although only some may be counted in this slot.
         let mut all: Vec<Vec<u8>> = Vec::new();
         for item in op.items {
             let key = self.state(op.policy, item.subject);
@@ -74,30 +74,30 @@ impl Prefix {
                 all.push(key);
             }
         }
-        Scope { base, mark: hash(all.iter().map(Vec::as_slice)) }
+        Scope { base, subjects: hash(all.iter().map(Vec::as_slice)) }
     }
 }
 
 impl Scope {
-    /// The key of what was answered under an id.
+    /// Returns the key of the replies kept under an id.
     pub(crate) fn id(&self, id: Id<'_>) -> Vec<u8> {
-        self.under('i', &hash([self.mark.as_bytes(), id.as_bytes()]))
+        self.with_suffix('i', &hash([self.subjects.as_bytes(), id.as_bytes()]))
     }
 
-    /// The key that says which of them still count.
+    /// Returns the key of the generation: only replies of the current one are valid.
     pub(crate) fn generation(&self) -> Vec<u8> {
-        self.under('g', &self.mark)
+        self.with_suffix('g', &self.subjects)
     }
 
-    fn under(&self, what: char, mark: &str) -> Vec<u8> {
+    fn with_suffix(&self, what: char, name: &str) -> Vec<u8> {
         let mut key = self.base.clone();
-        key.extend_from_slice(format!(":{what}{mark}").as_bytes());
+        key.extend_from_slice(format!(":{what}{name}").as_bytes());
         key
     }
 }
 
-/// A short name for some parts: the same on every machine. Each part has its length before it, so that
-/// no two lists of parts read alike.
+/// Returns a short name for a list of parts, the same on every machine. Each part is hashed with its length,
+/// so that no two lists are hashed alike.
 fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_short_and_told_apart() {
+    fn keys_are_short_and_distinct() {
         let key = state("api", Some("ip"), b"203.0.113.9");
         assert_eq!(key.len(), "tg:{}".len() + 22);
         assert_ne!(key, state("api", None, b"ip203.0.113.9"));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_the_same_on_every_machine_and_in_every_version() {
+    fn key_never_changes() {
         assert_eq!(state("default", None, b"a"), "tg:{VDojgESuo1Lsu5VtnKaWjw}");
     }
 }

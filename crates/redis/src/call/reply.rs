@@ -1,188 +1,189 @@
-//! What a script answers, and what it means.
+//! The reply of a script, and the decision it stands for.
 
 use tollgate_core::remote::{RemoteState, remote_decision};
 use tollgate_core::storage::{Capacity, Packed, Terms};
 use tollgate_core::{Decision, Span, StoreError, Time};
 
 use crate::call::bytes::Reader;
-use crate::call::shape::{BODY_BYTES, Few, SUMMARY_BYTES};
-use crate::script::VERSION;
+use crate::format::{
+    ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, SUMMARY_BYTES, VERSION, WINDOWS_NEEDED,
+};
+use crate::shape::ShortVec;
 
-/// The first byte: denied is zero.
-pub(crate) const ALLOWED: u8 = 1;
-/// The time lies outside the calendar windows that were sent along; nothing was done.
-pub(crate) const AGAIN: u8 = 2;
-/// The debt would be too large; nothing was done.
-pub(crate) const OVERDRAWN: u8 = 3;
-/// It was done before under the same id; this is what was answered then.
-pub(crate) const REMEMBERED: u8 = 4;
-
-/// An answer, understood.
+/// A parsed reply.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are decided, and none is kept")]
+#[expect(clippy::large_enum_variant, reason = "nearly all are decisions, and none is kept")]
 pub(crate) enum Reply {
-    Decided(Decided),
-    /// Ask again, with the windows around this instant for the limit at this position.
-    Again(Time, usize),
+    Decision(ScriptDecision),
+    /// The call must be repeated with the calendar windows around this instant, for the limit at this
+    /// position.
+    WindowsNeeded(Time, usize),
     Overdrawn,
 }
 
-/// What the limits of one place have decided, and what is left there.
+/// What the limits of one call have decided, and the states they are left in.
 #[derive(Debug)]
-pub(crate) struct Decided {
-    /// Whether they all allow it, if that was asked.
+pub(crate) struct ScriptDecision {
+    /// Whether all limits allow the operation. A dry run of an operation that cannot be denied says here
+    /// whether it would change anything.
     pub(crate) allowed: bool,
-    /// Whether that was decided before, under the same id.
+    /// Whether this is the reply of an earlier call under the same id.
     pub(crate) remembered: bool,
-    /// The cost, and what each limit was measured by, when it was decided. For an answer that was
-    /// remembered that is another time, and they may have changed since.
+    /// The cost at the time of the decision. Like the capacities it may have changed since an earlier call.
     cost: u64,
-    limits: Few<(usize, Capacity, RemoteState, Time)>,
-    /// The answer as it came.
+    limits: ShortVec<(usize, Capacity, RemoteState, Time)>,
+    /// The reply as it was received.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What was asked, as far as it matters to the answer.
+/// The part of a call that is needed to make sense of its reply.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct CallTerms {
     pub(crate) cost: u64,
-    /// What each limit is measured by, with its position.
-    pub(crate) measures: Few<(usize, Capacity)>,
+    /// The capacity of each limit, with its position.
+    pub(crate) capacities: ShortVec<(usize, Capacity)>,
 }
 
-impl Asked {
-    /// For whoever repeats it: the answer then needs the numbers of now.
+impl CallTerms {
+    /// Writes the terms, to be kept with the reply: a retry needs those of the first call.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
         let short = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
         out.extend_from_slice(&self.cost.to_le_bytes());
-        out.push(short(self.measures.len()));
-        for (position, measure) in &self.measures {
-            let (kind, word) = measure.to_words();
+        out.push(short(self.capacities.len()));
+        for (position, capacity) in &self.capacities {
+            let (kind, word) = capacity.to_words();
             out.extend([short(*position), kind]);
             out.extend_from_slice(&word.to_le_bytes());
         }
     }
 
-    fn read_from(bytes: &mut Reader<'_>) -> Option<Asked> {
+    fn read_from(bytes: &mut Reader<'_>) -> Option<CallTerms> {
         let cost = bytes.number(8)?;
         let count = usize::from(bytes.byte()?);
-        let measures = (0..count).map_while(|_| {
+        let capacities = (0..count).map_while(|_| {
             let (position, kind) = (usize::from(bytes.byte()?), bytes.byte()?);
             Some((position, Capacity::from_words(kind, bytes.number(8)?)?))
         });
-        let measures: Few<(usize, Capacity)> = measures.collect();
-        (measures.len() == count).then_some(Asked { cost, measures })
+        let capacities: ShortVec<(usize, Capacity)> = capacities.collect();
+        (capacities.len() == count).then_some(CallTerms { cost, capacities })
     }
 }
 
 impl Reply {
-    /// Reads an answer.
+    /// Parses a reply.
     ///
     /// # Errors
-    /// If it is none of ours.
-    pub(crate) fn read(bytes: Vec<u8>, asked: &Asked) -> Result<Reply, StoreError> {
-        let Some(mut reply) = read(&mut Reader::new(&bytes), asked) else {
-            return Err(StoreError::unavailable(format!("the script answered {bytes:?}")));
+    /// Fails if it is not the reply of one of our scripts.
+    pub(crate) fn parse(bytes: Vec<u8>, terms: &CallTerms) -> Result<Reply, StoreError> {
+        let Some(mut reply) = parse(&mut Reader::new(&bytes), terms) else {
+            return Err(StoreError::unavailable(format!(
+                "unexpected reply of the script: {bytes:?}"
+            )));
         };
-        if let Reply::Decided(decided) = &mut reply {
-            decided.bytes = bytes;
+        if let Reply::Decision(decision) = &mut reply {
+            decision.bytes = bytes;
         }
         Ok(reply)
     }
 }
 
-impl Decided {
-    /// What these limits say.
-    pub(crate) fn decision(&self, asks: bool) -> Decision {
-        let limits = self.limits.iter().map(|(_, measure, left, now)| (*measure, *left, *now));
-        remote_decision(self.allowed || !asks, self.cost, limits)
+impl ScriptDecision {
+    /// Returns the decision for the caller.
+    pub(crate) fn decision(&self, can_be_denied: bool) -> Decision {
+        let limits = self.limits.iter().map(|(_, capacity, state, now)| (*capacity, *state, *now));
+        remote_decision(self.allowed || !can_be_denied, self.cost, limits)
     }
 
-    /// What all places together say.
-    pub(crate) fn decision_of_all(places: Vec<Decided>, asks: bool) -> Decision {
-        let allowed = places.iter().all(|place| place.allowed);
-        let cost = places.first().map_or(0, |place| place.cost);
-        let mut limits: Few<_> = places.into_iter().flat_map(|place| place.limits).collect();
+    /// Returns the decision of all slots together.
+    pub(crate) fn merge(slots: Vec<ScriptDecision>, can_be_denied: bool) -> Decision {
+        let allowed = slots.iter().all(|slot| slot.allowed);
+        let cost = slots.first().map_or(0, |slot| slot.cost);
+        let mut limits: ShortVec<_> = slots.into_iter().flat_map(|slot| slot.limits).collect();
         limits.sort_by_key(|(position, ..)| *position);
-        Decided { allowed, remembered: false, cost, limits, bytes: Vec::new() }.decision(asks)
+        let merged = ScriptDecision { allowed, remembered: false, cost, limits, bytes: Vec::new() };
+        merged.decision(can_be_denied)
     }
 
-    /// What all places together say, if some limits were asked again since.
-    pub(crate) fn decision_of_newest(mut places: Vec<Decided>, newer: Vec<Decided>) -> Decision {
-        for (position, measure, left, now) in newer.into_iter().flat_map(|place| place.limits) {
-            let limits = places.iter_mut().flat_map(|place| place.limits.iter_mut());
+    /// Returns the decision of all slots together, where some limits have newer states.
+    pub(crate) fn merge_newer(
+        mut slots: Vec<ScriptDecision>,
+        newer: Vec<ScriptDecision>,
+    ) -> Decision {
+        for (position, capacity, state, now) in newer.into_iter().flat_map(|slot| slot.limits) {
+            let limits = slots.iter_mut().flat_map(|slot| slot.limits.iter_mut());
             for limit in limits.filter(|limit| limit.0 == position) {
-                *limit = (position, measure, left, now);
+                *limit = (position, capacity, state, now);
             }
         }
-        Decided::decision_of_all(places, true)
+        ScriptDecision::merge(slots, true)
     }
 
-    /// What each limit was measured by.
-    pub(crate) fn measures(&self) -> Few<(usize, Capacity)> {
-        self.limits.iter().map(|(position, measure, ..)| (*position, *measure)).collect()
+    /// Returns the capacity of each limit at the time of the decision.
+    pub(crate) fn capacities(&self) -> ShortVec<(usize, Capacity)> {
+        self.limits.iter().map(|(position, capacity, ..)| (*position, *capacity)).collect()
     }
 }
 
-fn read(bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
+fn parse(bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Reply> {
     let first = bytes.byte()?;
     if first == REMEMBERED {
-        let asked = Asked::read_from(bytes)?;
-        // What is remembered was decided; it is not remembered itself.
-        let mut reply = read_new(bytes.byte()?, bytes, &asked)?;
-        if let Reply::Decided(decided) = &mut reply {
-            decided.remembered = true;
+        let terms = CallTerms::read_from(bytes)?;
+        // Only first replies are kept, so that this one is not a remembered one itself.
+        let mut reply = parse_new(bytes.byte()?, bytes, &terms)?;
+        if let Reply::Decision(decision) = &mut reply {
+            decision.remembered = true;
         }
         return Some(reply);
     }
-    read_new(first, bytes, asked)
+    parse_new(first, bytes, terms)
 }
 
-fn read_new(first: u8, bytes: &mut Reader<'_>, asked: &Asked) -> Option<Reply> {
+fn parse_new(first: u8, bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Reply> {
     let now = Time::from_micros(bytes.number(7)?)?;
     match first {
-        AGAIN => Some(Reply::Again(now, usize::from(bytes.byte()?))),
+        WINDOWS_NEEDED => Some(Reply::WindowsNeeded(now, usize::from(bytes.byte()?))),
         OVERDRAWN => Some(Reply::Overdrawn),
         REMEMBERED => None,
         _ => {
-            let states = read_states(bytes)?;
-            let limits = asked.measures.iter().map(|(position, measure)| {
-                let left = states.iter().find(|(tag, _)| tag == position);
-                (*position, *measure, left.map_or(RemoteState::Nothing, |(_, left)| *left), now)
+            let states = parse_states(bytes)?;
+            let limits = terms.capacities.iter().map(|(position, capacity)| {
+                let state = states.iter().find(|(of, _)| of == position);
+                let state = state.map_or(RemoteState::Nothing, |(_, state)| *state);
+                (*position, *capacity, state, now)
             });
             let limits = limits.collect();
-            let (allowed, cost) = (first == ALLOWED, asked.cost);
-            let bytes = Vec::new();
-            Some(Reply::Decided(Decided { allowed, remembered: false, cost, limits, bytes }))
+            let (allowed, cost) = (first == ALLOWED, terms.cost);
+            let (remembered, bytes) = (false, Vec::new());
+            Some(Reply::Decision(ScriptDecision { allowed, remembered, cost, limits, bytes }))
         }
     }
 }
 
-/// The states that are left, with the positions of their limits.
-fn read_states(bytes: &mut Reader<'_>) -> Option<Few<(usize, RemoteState)>> {
-    let mut left = Few::new();
+/// Reads the states, each with the position of its limit.
+fn parse_states(bytes: &mut Reader<'_>) -> Option<ShortVec<(usize, RemoteState)>> {
+    let mut states = ShortVec::new();
     if bytes.byte()? != VERSION {
         return None;
     }
     while let Some(tag) = bytes.byte() {
-        left.push((usize::from(tag / 16), read_state(bytes, tag % 16)?));
+        states.push((usize::from(tag / 16), parse_state(bytes, tag % 16)?));
     }
-    Some(left)
+    Some(states)
 }
 
-fn read_state(bytes: &mut Reader<'_>, rule: u8) -> Option<RemoteState> {
+fn parse_state(bytes: &mut Reader<'_>, rule: u8) -> Option<RemoteState> {
     let size = *BODY_BYTES.get(usize::from(rule))?;
-    let mut body = bytes.part(if size == 0 { SUMMARY_BYTES } else { size })?;
+    let mut body = bytes.take(if size == 0 { SUMMARY_BYTES } else { size })?;
     if size == 0 {
-        let mut time = || body.number(7).map(Span::from_micros);
-        let (used, fits_at, resets) = (time()?, time()?, time()?);
+        let mut number = || body.number(7).map(Span::from_micros);
+        let (used, fits_at, resets) = (number()?, number()?, number()?);
         return Some(RemoteState::Counted { used: used.as_micros(), fits_at, resets });
     }
-    read_packed(&mut body, rule).map(RemoteState::Packed)
+    parse_packed(&mut body, rule).map(RemoteState::Packed)
 }
 
-/// The states of a few numbers, as `lua/*.lua` write them.
-fn read_packed(body: &mut Reader<'_>, rule: u8) -> Option<Packed> {
+/// Reads a state of a fixed size, as `lua/*.lua` write it.
+fn parse_packed(body: &mut Reader<'_>, rule: u8) -> Option<Packed> {
     match rule {
         1 => {
             let (tick, rest) = (body.number(7)?, body.number(4)?);

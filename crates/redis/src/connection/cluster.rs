@@ -1,8 +1,8 @@
-//! Redis Cluster: which node a key lives on, and following it when it moves.
+//! Redis Cluster: sends each call to the node that owns its slot, and follows redirections.
 //!
-//! A node that answers with a redirection has done nothing, so the call goes to where it points. A call
-//! that was sent and got no answer is never sent again. (The cluster client of redis-rs does that,
-//! and sends a whole pipeline again if one command of it was redirected; both would count twice.)
+//! A node that replies with a redirection has done nothing, so the call goes to the node it names. A call
+//! that was sent and got no reply is never sent again. (The cluster client of redis-rs does that, and
+//! sends a whole pipeline again if one command of it was redirected; both would count twice.)
 
 mod slots;
 
@@ -18,68 +18,68 @@ use tokio::sync::Mutex;
 use tollgate_core::StoreError;
 
 use crate::call::Call;
-use crate::connection::node::{Connector, Node, Sent};
-use crate::connection::{bytes_of, command, in_full, is_unknown};
-pub(crate) use slots::places;
-use slots::{Address, Map, at, slot_of};
+use crate::connection::command::{command, is_unknown_script, reply_bytes, send_script};
+use crate::connection::node::{Connector, Node, PipelineResult};
+pub(crate) use slots::positions_by_slot;
+use slots::{Address, SlotMap, slot_of, with_address};
 
-/// While a slot is between two nodes, or has none, it is tried again after this long.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Time between two attempts while a slot is moving between two nodes, or has no owner.
+const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 pub(crate) struct Cluster {
-    /// Where to ask when nobody else is known.
+    /// The nodes of the URL, which are asked while no other node is known.
     seeds: Vec<ConnectionInfo>,
     config: AsyncConnectionConfig,
-    /// How long a call may look for its node.
-    deadline: Duration,
+    /// How long a call may look for the owner of its slot.
+    timeout: Duration,
     nodes: RwLock<HashMap<Address, Arc<Node>>>,
-    map: RwLock<Arc<Map>>,
-    /// Held by whoever draws the map anew; when that was done last, and how it went.
-    drawing: Mutex<Option<(Instant, Result<(), RedisError>)>>,
+    map: RwLock<Arc<SlotMap>>,
+    /// Locked while the map is refreshed; when that was done last, and the result.
+    last_refresh: Mutex<Option<(Instant, Result<(), RedisError>)>>,
 }
 
-/// Where a call goes next.
+/// The node that a call goes to next.
 enum Route {
-    /// To the node that has its slot.
-    ToOwner,
-    /// Where it was told.
+    /// The owner of its slot.
+    Owner,
+    /// The node that a redirection named.
     To(Address),
-    /// Where it was told, and it must say that it was.
+    /// The node that a redirection named, preceded by `ASKING`.
     Asking(Address),
 }
 
 struct Routed<'c> {
     call: &'c Call,
     route: Route,
-    whole: bool,
-    answer: Option<Result<Value, RedisError>>,
-    /// Why it was turned back last.
-    last: Option<RedisError>,
+    with_script: bool,
+    reply: Option<Result<Value, RedisError>>,
+    /// Why it could not be done so far.
+    last_error: Option<RedisError>,
 }
 
-/// What an answer calls for.
-enum Next {
+/// What a reply calls for.
+enum Action {
     Done,
-    Go(Route),
-    /// With the whole script.
-    Whole,
-    /// After a pause, and with a new map.
-    Wait,
+    Redirect(Route),
+    /// Send it again with the whole script.
+    SendScript,
+    /// Send it again after a pause, by a new slot map.
+    Retry,
 }
 
 impl Cluster {
     pub(crate) fn new(
         seeds: Vec<ConnectionInfo>,
         config: AsyncConnectionConfig,
-        deadline: Duration,
+        timeout: Duration,
     ) -> Cluster {
         Cluster {
             seeds,
             config,
-            deadline,
+            timeout,
             nodes: RwLock::default(),
             map: RwLock::default(),
-            drawing: Mutex::new(None),
+            last_refresh: Mutex::new(None),
         }
     }
 
@@ -89,68 +89,71 @@ impl Cluster {
         {
             return calls.iter().map(|_| Err(StoreError::unavailable(error.clone()))).collect();
         }
-        // Those of one node travel together, and wait for no other: a node may be slow.
+        // The calls of one node are sent together, and do not wait for another node, which may be slow.
         let mut by_node: HashMap<Option<Address>, Vec<usize>> = HashMap::new();
         let map = self.map();
-        for (place, call) in calls.iter().enumerate() {
-            by_node.entry(Routed::new(call).address(&map)).or_default().push(place);
+        for (index, call) in calls.iter().enumerate() {
+            by_node.entry(Routed::new(call).address(&map)).or_default().push(index);
         }
-        let groups = by_node.into_values().map(|places| async move {
-            let routed = places.iter().filter_map(|place| calls.get(*place)).map(Routed::new);
-            let answers = self.travel_on(routed.collect()).await;
-            places.into_iter().zip(answers)
+        let groups = by_node.into_values().map(|indexes| async move {
+            let routed = indexes.iter().filter_map(|index| calls.get(*index)).map(Routed::new);
+            let replies = self.send_until_done(routed.collect()).await;
+            indexes.into_iter().zip(replies)
         });
-        let answers = join_all(groups).await;
-        let mut answers: Vec<_> = answers.into_iter().flatten().collect();
-        answers.sort_by_key(|(place, _)| *place);
-        answers.into_iter().map(|(_, answer)| answer).collect()
+        let replies = join_all(groups).await;
+        let mut replies: Vec<_> = replies.into_iter().flatten().collect();
+        replies.sort_by_key(|(index, _)| *index);
+        replies.into_iter().map(|(_, reply)| reply).collect()
     }
 
-    /// Follows calls until all have their answers, or it is too late.
-    async fn travel_on(&self, mut routed: Vec<Routed<'_>>) -> Vec<Result<Vec<u8>, StoreError>> {
+    /// Sends calls, and follows redirections, until all have a reply or the time is over.
+    async fn send_until_done(
+        &self,
+        mut routed: Vec<Routed<'_>>,
+    ) -> Vec<Result<Vec<u8>, StoreError>> {
         let started = Instant::now();
         loop {
-            let wait = self.travel(&mut routed).await;
-            let under_way = routed.iter().any(|call| call.answer.is_none());
-            if !under_way || started.elapsed() >= self.deadline {
+            let map_outdated = self.send_round(&mut routed).await;
+            let pending = routed.iter().any(|call| call.reply.is_none());
+            if !pending || started.elapsed() >= self.timeout {
                 return routed.into_iter().map(Routed::result).collect();
             }
-            if let Some(since) = wait {
-                tokio::time::sleep(PAUSE).await;
-                // What cannot be drawn now will be tried again, until it is too late.
+            if let Some(since) = map_outdated {
+                tokio::time::sleep(RETRY_PAUSE).await;
+                // If this fails now, it is tried again until the time is over.
                 let _ = self.refresh_slots(since).await;
             }
         }
     }
 
-    /// Sends each call that is under way to its next node. Answers since when the map is known to be
-    /// wrong, if it is.
-    async fn travel(&self, routed: &mut [Routed<'_>]) -> Option<Instant> {
+    /// Sends each pending call to its next node. Returns since when the slot map is known to be outdated,
+    /// if it is.
+    async fn send_round(&self, routed: &mut [Routed<'_>]) -> Option<Instant> {
         let started = Instant::now();
-        let mut wrong = false;
+        let mut outdated = false;
         let mut by_node: HashMap<Address, Vec<usize>> = HashMap::new();
         let map = self.map();
-        for (place, call) in first_of_each_key(routed) {
+        for (index, call) in first_of_each_key(routed) {
             match call.address(&map) {
-                Some(address) => by_node.entry(address).or_default().push(place),
-                None => wrong = true,
+                Some(address) => by_node.entry(address).or_default().push(index),
+                None => outdated = true,
             }
         }
-        let rides = by_node.into_iter().map(|(address, places)| {
-            let riding = places.iter().filter_map(|place| routed.get(*place));
-            let in_full = in_full(riding.clone().map(|call| call.call));
-            let commands = riding.zip(in_full).flat_map(|(call, whole)| call.commands(whole));
+        let pipelines = by_node.into_iter().map(|(address, indexes)| {
+            let sent = indexes.iter().filter_map(|index| routed.get(*index));
+            let with_script = send_script(sent.clone().map(|call| call.call));
+            let commands = sent.zip(with_script).flat_map(|(call, script)| call.commands(script));
             let commands: Vec<Cmd> = commands.collect();
             let node = self.node(&address);
-            async move { (address, places, node.run(commands).await) }
+            async move { (address, indexes, node.run(commands).await) }
         });
-        for ((host, _), places, sent) in join_all(rides).await {
-            wrong |= apply_replies(routed, places, sent, &host);
+        for ((host, _), indexes, result) in join_all(pipelines).await {
+            outdated |= apply_replies(routed, indexes, result, &host);
         }
-        wrong.then_some(started)
+        outdated.then_some(started)
     }
 
-    fn map(&self) -> Arc<Map> {
+    fn map(&self) -> Arc<SlotMap> {
         Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -159,37 +162,37 @@ impl Cluster {
         known.unwrap_or_else(|| {
             let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
             let node =
-                || Arc::new(Node::new(self.connector(address), self.config.clone(), self.deadline));
+                || Arc::new(Node::new(self.connector(address), self.config.clone(), self.timeout));
             Arc::clone(nodes.entry(address.clone()).or_insert_with(node))
         })
     }
 
-    /// A node is reached as the seeds are: with their password and their certificates.
+    /// A node is reached with the password and the certificates of the seeds.
     fn connector(&self, address: &Address) -> Connector {
-        let seed = self.seeds.iter().find_map(|seed| at(seed, address));
-        match seed.map(Client::open) {
-            Some(Ok(client)) => Connector::At(Box::new(client)),
-            _ => Connector::Nowhere,
+        let info = self.seeds.iter().find_map(|seed| with_address(seed, address));
+        match info.map(Client::open) {
+            Some(Ok(client)) => Connector::Address(Box::new(client)),
+            _ => Connector::Invalid,
         }
     }
 
-    /// All primaries.
+    /// Returns all primaries.
     pub(crate) async fn primaries(&self) -> Result<Vec<Arc<Node>>, RedisError> {
         self.refresh_slots(Instant::now()).await?;
         Ok(self.map().nodes().iter().map(|address| self.node(address)).collect())
     }
 
-    /// Draws the map anew, unless someone has since.
+    /// Refreshes the slot map, unless another caller has done so since that instant.
     pub(crate) async fn refresh_slots(&self, since: Instant) -> Result<(), RedisError> {
-        let mut drawn = self.drawing.lock().await;
-        if let Some((when, result)) = &*drawn
+        let mut last_refresh = self.last_refresh.lock().await;
+        if let Some((when, result)) = &*last_refresh
             && *when > since
         {
             return result.clone();
         }
-        // Each node has the deadline to answer. Whoever waits meanwhile gets the same result.
+        // Each node may take the whole timeout to reply. Callers that wait meanwhile get the same result.
         let result = self.fetch_slots().await;
-        *drawn = Some((Instant::now(), result.clone()));
+        *last_refresh = Some((Instant::now(), result.clone()));
         result
     }
 
@@ -197,9 +200,9 @@ impl Cluster {
         let mut addresses = self.map().nodes();
         addresses.extend(self.seeds.iter().filter_map(slots::address_of));
         let mut last =
-            RedisError::from((redis::ErrorKind::Client, "no node of a cluster is known"));
+            RedisError::from((redis::ErrorKind::Client, "no node of the cluster is known"));
         for address in addresses {
-            match slots::ask(&self.node(&address), &address).await {
+            match slots::fetch(&self.node(&address), &address).await {
                 Ok(map) => {
                     *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
                     return Ok(());
@@ -211,87 +214,92 @@ impl Cluster {
     }
 }
 
-/// The routed that may go on: while a slot moves, a node may turn one call back and do the next one on
-/// the same key, if they have different keys beside it. So of those only the first goes.
+/// Returns the pending calls that may be sent. While a slot moves, a node may redirect one call and do the
+/// next one on the same key, if they differ in their other keys. So of those only the first is sent.
 fn first_of_each_key<'t, 'c>(routed: &'t [Routed<'c>]) -> Vec<(usize, &'t Routed<'c>)> {
-    let under_way = routed.iter().enumerate().filter(|(_, call)| call.answer.is_none());
-    let mut ahead: HashMap<&[u8], &str> = HashMap::new();
+    let pending = routed.iter().enumerate().filter(|(_, call)| call.reply.is_none());
+    let mut earlier: HashMap<&[u8], &str> = HashMap::new();
     let mut first = Vec::new();
-    for (place, call) in under_way {
+    for (index, call) in pending {
         let script = call.call.script.sha.as_str();
-        let free = |key: &Vec<u8>| ahead.get(key.as_slice()).is_none_or(|known| *known == script);
-        let goes = call.call.keys.iter().all(free);
-        if goes {
-            first.push((place, call));
+        let free = |key: &Vec<u8>| earlier.get(key.as_slice()).is_none_or(|other| *other == script);
+        let is_sent = call.call.keys.iter().all(free);
+        if is_sent {
+            first.push((index, call));
         }
-        // Whoever comes behind one that waits must wait as well.
-        let others = if goes { script } else { "" };
-        ahead.extend(call.call.keys.iter().map(|key| (key.as_slice(), others)));
+        // A call behind one that waits must wait as well.
+        let script = if is_sent { script } else { "" };
+        earlier.extend(call.call.keys.iter().map(|key| (key.as_slice(), script)));
     }
     first
 }
 
-/// Takes in what the node at this host answered; whether the map turned out to be wrong.
-fn apply_replies(routed: &mut [Routed<'_>], places: Vec<usize>, sent: Sent, host: &str) -> bool {
-    let mut answers = match sent {
-        Sent::Apply(answers) => answers.into_iter(),
-        // Nothing was sent, so that it can be tried again somewhere else.
-        Sent::Unsent(error) => {
-            for place in places {
-                if let Some(call) = routed.get_mut(place) {
-                    call.turn_back(error.clone());
+/// Applies the replies of the node at this host. Returns whether the slot map turned out to be outdated.
+fn apply_replies(
+    routed: &mut [Routed<'_>],
+    indexes: Vec<usize>,
+    result: PipelineResult,
+    host: &str,
+) -> bool {
+    let mut replies = match result {
+        PipelineResult::Replies(replies) => replies.into_iter(),
+        // Nothing was sent, so that another node can be tried.
+        PipelineResult::NotSent(error) => {
+            for index in indexes {
+                if let Some(call) = routed.get_mut(index) {
+                    call.retry_at_owner(error.clone());
                 }
             }
             return true;
         }
     };
-    let mut wrong = false;
-    for place in places {
-        let Some(call) = routed.get_mut(place) else { continue };
+    let mut outdated = false;
+    for index in indexes {
+        let Some(call) = routed.get_mut(index) else { continue };
         if let Route::Asking(_) = call.route {
-            answers.next();
+            replies.next();
         }
-        let missing = || Err((redis::ErrorKind::Parse, "an answer is missing").into());
-        wrong |= call.hear(answers.next().unwrap_or_else(missing), host);
+        let missing = || Err((redis::ErrorKind::Parse, "a reply is missing").into());
+        outdated |= call.apply_reply(replies.next().unwrap_or_else(missing), host);
     }
-    wrong
+    outdated
 }
 
 impl<'c> Routed<'c> {
     fn new(call: &'c Call) -> Routed<'c> {
-        Routed { call, route: Route::ToOwner, whole: false, answer: None, last: None }
+        Routed { call, route: Route::Owner, with_script: false, reply: None, last_error: None }
     }
 
-    fn address(&self, map: &Map) -> Option<Address> {
+    fn address(&self, map: &SlotMap) -> Option<Address> {
         match &self.route {
-            Route::ToOwner => map.owner(slot_of(self.call.keys.first()?)),
+            Route::Owner => map.owner(slot_of(self.call.keys.first()?)),
             Route::To(address) | Route::Asking(address) => Some(address.clone()),
         }
     }
 
-    fn commands(&self, whole: bool) -> Vec<Cmd> {
-        let call = command(self.call, self.whole || whole);
+    fn commands(&self, with_script: bool) -> Vec<Cmd> {
+        let call = command(self.call, self.with_script || with_script);
         match self.route {
-            // The two must follow each other, which only one pipeline makes sure of.
+            // `ASKING` must directly precede the call, which only one pipeline ensures.
             Route::Asking(_) => vec![redis::cmd("ASKING"), call],
             _ => vec![call],
         }
     }
 
-    /// Whether the map turned out to be wrong.
-    fn hear(&mut self, answer: Result<Value, RedisError>, host: &str) -> bool {
-        match answer.as_ref().map_or_else(|error| next(error, host), |_| Next::Done) {
-            Next::Done => self.answer = Some(answer),
-            Next::Go(route) => {
+    /// Returns whether the slot map turned out to be outdated.
+    fn apply_reply(&mut self, reply: Result<Value, RedisError>, host: &str) -> bool {
+        match reply.as_ref().map_or_else(|error| action(error, host), |_| Action::Done) {
+            Action::Done => self.reply = Some(reply),
+            Action::Redirect(route) => {
                 let moved = matches!(route, Route::To(_));
                 self.route = route;
-                self.last = answer.err();
+                self.last_error = reply.err();
                 return moved;
             }
-            Next::Whole => (self.whole, self.last) = (true, answer.err()),
-            Next::Wait => {
-                if let Err(error) = answer {
-                    self.turn_back(error);
+            Action::SendScript => (self.with_script, self.last_error) = (true, reply.err()),
+            Action::Retry => {
+                if let Err(error) = reply {
+                    self.retry_at_owner(error);
                 }
                 return true;
             }
@@ -299,37 +307,37 @@ impl<'c> Routed<'c> {
         false
     }
 
-    fn turn_back(&mut self, error: RedisError) {
-        (self.route, self.last) = (Route::ToOwner, Some(error));
+    fn retry_at_owner(&mut self, error: RedisError) {
+        (self.route, self.last_error) = (Route::Owner, Some(error));
     }
 
     fn result(self) -> Result<Vec<u8>, StoreError> {
-        let lost = || StoreError::unavailable("no node had the key's slot in time");
-        let answer = self.answer.or(self.last.map(Err));
-        answer.map_or_else(|| Err(lost()), bytes_of)
+        let timed_out = || StoreError::unavailable("no node owned the slot of the key in time");
+        let reply = self.reply.or(self.last_error.map(Err));
+        reply.map_or_else(|| Err(timed_out()), reply_bytes)
     }
 }
 
-/// What an error of the node at this host calls for. All of these say that nothing was done.
-fn next(error: &RedisError, host: &str) -> Next {
-    let told = || {
+/// Returns what an error of the node at this host calls for. Whatever is sent again was not done.
+fn action(error: &RedisError, host: &str) -> Action {
+    let named = || {
         let (node, _) = error.redirect_node()?;
         slots::parse_address(node, host)
     };
     match error.kind() {
         redis::ErrorKind::Server(ServerErrorKind::Moved) => {
-            told().map_or(Next::Wait, |address| Next::Go(Route::To(address)))
+            named().map_or(Action::Retry, |address| Action::Redirect(Route::To(address)))
         }
         redis::ErrorKind::Server(ServerErrorKind::Ask) => {
-            told().map_or(Next::Wait, |address| Next::Go(Route::Asking(address)))
+            named().map_or(Action::Retry, |address| Action::Redirect(Route::Asking(address)))
         }
         redis::ErrorKind::Server(
             ServerErrorKind::TryAgain
             | ServerErrorKind::ClusterDown
             | ServerErrorKind::MasterDown
             | ServerErrorKind::ReadOnly,
-        ) => Next::Wait,
-        _ if is_unknown(error) => Next::Whole,
-        _ => Next::Done,
+        ) => Action::Retry,
+        _ if is_unknown_script(error) => Action::SendScript,
+        _ => Action::Done,
     }
 }

@@ -1,6 +1,6 @@
-//! One server: a connection that is made when it is needed, and given up when it breaks.
+//! One server: a connection that is opened when it is needed, and discarded when it breaks.
 //!
-//! A command that was sent and got no answer is never sent again: nobody knows whether it was done, and
+//! A command that was sent and got no reply is never sent again: it is not known whether it was done, and
 //! doing it twice would count twice.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,121 +12,127 @@ use redis::sentinel::SentinelClient;
 use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::sync::Mutex;
 
-/// Whoever asks so soon after a connection could not be made gets the same answer.
-const PAUSE: Duration = Duration::from_millis(50);
+/// For how long after a failed attempt to connect further callers get the same error.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How to get a connection.
+/// How a connection is opened.
 pub(crate) enum Connector {
-    /// At an address.
-    At(Box<Client>),
-    /// Wherever sentinels say the primary is.
-    Behind(Box<Mutex<SentinelClient>>),
-    /// There is none.
-    Nowhere,
+    /// To an address.
+    Address(Box<Client>),
+    /// To the primary that the sentinels name.
+    Sentinel(Box<Mutex<SentinelClient>>),
+    /// Not at all: the address of the node cannot be reached with the settings of the seeds.
+    Invalid,
 }
 
 pub(crate) struct Node {
     connector: Connector,
     config: AsyncConnectionConfig,
     /// How long connecting may take in all, sentinels included.
-    timeout: Duration,
+    connect_timeout: Duration,
     live: RwLock<Option<Live>>,
-    /// How many connections were made.
-    made: AtomicU64,
-    /// Held by whoever is connecting; the last time that failed.
-    connecting: Mutex<Option<(Instant, RedisError)>>,
+    /// Number of connections that were opened.
+    opened: AtomicU64,
+    /// Locked while connecting; when that failed last, and why.
+    last_failure: Mutex<Option<(Instant, RedisError)>>,
 }
 
 #[derive(Clone)]
 struct Live {
     connection: MultiplexedConnection,
-    /// Tells a connection from those before it.
+    /// Tells a connection from earlier ones.
     number: u64,
 }
 
-/// What became of commands.
-pub(crate) enum Sent {
-    /// The server, or the way to it, answered each.
-    Apply(Vec<Result<Value, RedisError>>),
-    /// There is no connection, so that nothing was done.
-    Unsent(RedisError),
+/// What became of a pipeline.
+pub(crate) enum PipelineResult {
+    /// It was sent: the reply of the server to each command, or the error of the connection.
+    Replies(Vec<Result<Value, RedisError>>),
+    /// It was not sent, since there is no connection. Nothing was done.
+    NotSent(RedisError),
 }
 
 impl Node {
     pub(crate) fn new(
         connector: Connector,
         config: AsyncConnectionConfig,
-        timeout: Duration,
+        connect_timeout: Duration,
     ) -> Node {
-        let (live, connecting) = (RwLock::new(None), Mutex::new(None));
-        Node { connector, config, timeout, live, made: AtomicU64::new(0), connecting }
+        Node {
+            connector,
+            config,
+            connect_timeout,
+            live: RwLock::new(None),
+            opened: AtomicU64::new(0),
+            last_failure: Mutex::new(None),
+        }
     }
 
-    /// Runs commands, in their order and with nobody's in between if they are few.
-    pub(crate) async fn run(&self, commands: Vec<Cmd>) -> Sent {
+    /// Runs commands in their order; if they are few, with no other commands in between.
+    pub(crate) async fn run(&self, commands: Vec<Cmd>) -> PipelineResult {
         let mut live = match self.live().await {
             Ok(live) => live,
-            Err(error) => return Sent::Unsent(error),
+            Err(error) => return PipelineResult::NotSent(error),
         };
-        let answers = run(&mut live.connection, commands).await;
-        if answers.iter().any(|answer| answer.as_ref().is_err_and(is_broken)) {
-            self.give_up(live.number);
+        let replies = run(&mut live.connection, commands).await;
+        if replies.iter().any(|reply| reply.as_ref().is_err_and(is_broken)) {
+            self.discard(live.number);
         }
-        Sent::Apply(answers)
+        PipelineResult::Replies(replies)
     }
 
     /// Runs one command.
     pub(crate) async fn run_one(&self, command: &Cmd) -> Result<Value, RedisError> {
         let mut live = self.live().await?;
-        let answer = live.connection.req_packed_command(command).await;
-        let answer = answer.and_then(Value::extract_error);
-        if answer.as_ref().is_err_and(is_broken) {
-            self.give_up(live.number);
+        let reply = live.connection.req_packed_command(command).await;
+        let reply = reply.and_then(Value::extract_error);
+        if reply.as_ref().is_err_and(is_broken) {
+            self.discard(live.number);
         }
-        answer
+        reply
     }
 
     async fn live(&self) -> Result<Live, RedisError> {
-        match self.known() {
+        match self.current() {
             Some(live) => Ok(live),
-            // What connecting takes is large, and would be carried along by every call.
-            None => Box::pin(self.new_live()).await,
+            // The future of connecting is large; boxed, it does not make that of every call as large.
+            None => Box::pin(self.reconnect()).await,
         }
     }
 
-    async fn new_live(&self) -> Result<Live, RedisError> {
-        let mut failed = self.connecting.lock().await;
-        if let Some(live) = self.known() {
+    async fn reconnect(&self) -> Result<Live, RedisError> {
+        let mut last_failure = self.last_failure.lock().await;
+        if let Some(live) = self.current() {
             return Ok(live);
         }
-        if let Some((when, error)) = &*failed
-            && when.elapsed() < PAUSE
+        if let Some((when, error)) = &*last_failure
+            && when.elapsed() < RECONNECT_PAUSE
         {
             return Err(error.clone());
         }
-        let late = RedisError::from((redis::ErrorKind::Io, "connecting took too long"));
-        let connecting = tokio::time::timeout(self.timeout, self.connect()).await;
-        match connecting.unwrap_or(Err(late)) {
-            Ok(connection) => Ok(self.keep(connection)),
+        let timed_out = RedisError::from((redis::ErrorKind::Io, "connecting timed out"));
+        let connected = tokio::time::timeout(self.connect_timeout, self.connect()).await;
+        match connected.unwrap_or(Err(timed_out)) {
+            Ok(connection) => Ok(self.replace(connection)),
             Err(error) => {
-                *failed = Some((Instant::now(), error.clone()));
+                *last_failure = Some((Instant::now(), error.clone()));
                 Err(error)
             }
         }
     }
 
-    fn known(&self) -> Option<Live> {
+    fn current(&self) -> Option<Live> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn keep(&self, connection: MultiplexedConnection) -> Live {
-        let live = Live { connection, number: self.made.fetch_add(1, Ordering::Relaxed) };
+    fn replace(&self, connection: MultiplexedConnection) -> Live {
+        let live = Live { connection, number: self.opened.fetch_add(1, Ordering::Relaxed) };
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
         live
     }
 
-    /// Gives a connection up, if it is still the one in use.
-    fn give_up(&self, number: u64) {
+    /// Discards a connection if it is still the one in use.
+    fn discard(&self, number: u64) {
         let mut live = self.live.write().unwrap_or_else(PoisonError::into_inner);
         if live.as_ref().is_some_and(|live| live.number == number) {
             *live = None;
@@ -135,14 +141,14 @@ impl Node {
 
     async fn connect(&self) -> Result<MultiplexedConnection, RedisError> {
         match &self.connector {
-            Connector::At(client) => {
+            Connector::Address(client) => {
                 client.get_multiplexed_async_connection_with_config(&self.config).await
             }
-            Connector::Behind(sentinels) => {
+            Connector::Sentinel(sentinels) => {
                 sentinels.lock().await.get_async_connection_with_config(&self.config).await
             }
-            Connector::Nowhere => {
-                let what = "the address of a node cannot be reached as the first ones are";
+            Connector::Invalid => {
+                let what = "the address of a node does not fit the URL of the cluster";
                 Err((redis::ErrorKind::InvalidClientConfig, what).into())
             }
         }
@@ -165,16 +171,16 @@ async fn run(
     }
 }
 
-/// Whether another connection may do better: this one is gone, or leads to a server that was demoted.
+/// Whether a new connection may do better: this one is broken, or leads to a server that was demoted.
 fn is_broken(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_connection_dropped()
         || error.is_timeout()
-        || is(error, ServerErrorKind::ReadOnly)
-        || is(error, ServerErrorKind::MasterDown)
+        || has_kind(error, ServerErrorKind::ReadOnly)
+        || has_kind(error, ServerErrorKind::MasterDown)
 }
 
-/// Whether it is this error of the server's.
-pub(crate) fn is(error: &RedisError, kind: ServerErrorKind) -> bool {
+/// Whether an error is this one of the server's.
+pub(crate) fn has_kind(error: &RedisError, kind: ServerErrorKind) -> bool {
     error.kind() == redis::ErrorKind::Server(kind)
 }

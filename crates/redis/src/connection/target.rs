@@ -1,25 +1,25 @@
-//! Where the store is: the URL, understood.
+//! Parses the URL of a store.
 
 use std::error::Error;
 use std::fmt;
 
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
-/// What kind of store a URL names, and where.
+/// What a URL names.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     /// One server.
-    One(ConnectionInfo),
+    Single(ConnectionInfo),
     /// Some nodes of a cluster.
     Cluster(Vec<ConnectionInfo>),
-    /// Sentinels, and the name by which they know the primary.
+    /// Sentinels, the name by which they know the primary, and how to log in to it.
     Sentinel { sentinels: Vec<ConnectionInfo>, name: String, primary: ConnectionInfo },
 }
 
-/// A URL that names no store.
+/// The error returned for a URL that is not the URL of a store. It never contains a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidUrl {
-    why: String,
+    reason: String,
 }
 
 impl fmt::Display for InvalidUrl {
@@ -29,43 +29,44 @@ impl fmt::Display for InvalidUrl {
             "not the URL of a store: {}; expected redis://host:port, rediss://host:port (TLS), \
              redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/name \
              (rediss+cluster:// and rediss+sentinel:// over TLS)",
-            self.why
+            self.reason
         )
     }
 }
 
 impl Error for InvalidUrl {}
 
-fn bad(why: impl fmt::Display) -> InvalidUrl {
-    InvalidUrl { why: why.to_string() }
+fn invalid(reason: impl fmt::Display) -> InvalidUrl {
+    InvalidUrl { reason: reason.to_string() }
 }
 
 impl Target {
-    /// Understands a URL. What it says of passwords never reaches an error.
+    /// Parses a URL. No error contains the user or the password.
     pub(crate) fn parse(url: &str) -> Result<Target, InvalidUrl> {
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| bad("there is no scheme"))?;
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| invalid("there is no scheme"))?;
         let (transport, kind) = scheme.split_once('+').unwrap_or((scheme, ""));
         if !matches!(transport, "redis" | "rediss" | "valkey" | "valkeys" | "unix" | "redis+unix") {
-            return Err(bad(format_args!("the scheme is {scheme:?}")));
+            return Err(invalid(format_args!("the scheme is {scheme:?}")));
         }
         match kind {
-            "" | "unix" => one(url).map(Target::One),
+            "" | "unix" => single(url).map(Target::Single),
             "cluster" => {
-                let (login, hosts, path) = parts(rest);
+                let (login, hosts, path) = split(rest);
                 nodes(transport, login, hosts, path).map(Target::Cluster)
             }
             "sentinel" => sentinel(transport, rest),
-            _ => Err(bad(format_args!("the scheme is {scheme:?}"))),
+            _ => Err(invalid(format_args!("the scheme is {scheme:?}"))),
         }
     }
 }
 
-fn one(url: &str) -> Result<ConnectionInfo, InvalidUrl> {
-    url.into_connection_info().map_err(|error| bad(error.detail().unwrap_or("it cannot be read")))
+fn single(url: &str) -> Result<ConnectionInfo, InvalidUrl> {
+    url.into_connection_info()
+        .map_err(|error| invalid(error.detail().unwrap_or("it cannot be read")))
 }
 
-/// Who logs in (with the `@`), the hosts, and the path with what follows.
-fn parts(rest: &str) -> (&str, &str, &str) {
+/// Splits off the user and password (with the `@`), the hosts, and the path with the query.
+fn split(rest: &str) -> (&str, &str, &str) {
     let end = rest.rfind('@').map_or(0, |at| at.saturating_add(1));
     let (login, rest) = rest.split_at_checked(end).unwrap_or(("", rest));
     let path = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -79,18 +80,18 @@ fn nodes(
     hosts: &str,
     path: &str,
 ) -> Result<Vec<ConnectionInfo>, InvalidUrl> {
-    hosts.split(',').map(|host| one(&format!("{transport}://{login}{host}{path}"))).collect()
+    hosts.split(',').map(|host| single(&format!("{transport}://{login}{host}{path}"))).collect()
 }
 
 fn sentinel(transport: &str, rest: &str) -> Result<Target, InvalidUrl> {
-    let (login, hosts, path) = parts(rest);
+    let (login, hosts, path) = split(rest);
     let mut path = path.trim_start_matches('/').splitn(2, '/');
     let name = path.next().filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| bad("the name of the primary is missing after the hosts"))?;
+    let name = name.ok_or_else(|| invalid("the name of the primary is missing after the hosts"))?;
     let database = path.next().unwrap_or("");
     let sentinels = nodes(transport, "", hosts, "")?;
     let host = hosts.split(',').next().unwrap_or("");
-    let primary = one(&format!("{transport}://{login}{host}/{database}"))?;
+    let primary = single(&format!("{transport}://{login}{host}/{database}"))?;
     Ok(Target::Sentinel { sentinels, name: name.to_owned(), primary })
 }
 
@@ -99,9 +100,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_name_one_server_a_cluster_or_sentinels() {
+    fn urls_of_servers_clusters_and_sentinels() {
         let one = Target::parse("rediss://me:secret@example.org:7000/3").unwrap();
-        assert!(matches!(one, Target::One(info) if info.redis_settings().db() == 3));
+        assert!(matches!(one, Target::Single(info) if info.redis_settings().db() == 3));
         let cluster = Target::parse("redis+cluster://:secret@a:1,b:2").unwrap();
         assert!(matches!(cluster, Target::Cluster(nodes) if nodes.len() == 2
             && nodes[1].addr().to_string() == "b:2"
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_told_without_the_password() {
+    fn errors_never_contain_the_password() {
         let table = [
             "localhost:6379",
             "http://secret@localhost",

@@ -1,63 +1,59 @@
-//! The sources, cut into their sections.
-//!
-//! A source is Lua with two kinds of comments that mean something: `--: name` begins a section, and
-//! `--+ name` stands for the section of that name. `$name` stands for what the place is assembled for.
+//! The parts in `lua/`, cut into their sections. `lua/README.md` says how they are written.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::call::shape::Kind;
+use crate::shape::RuleKind;
 
 type Sections = HashMap<&'static str, &'static str>;
 
-macro_rules! source {
+macro_rules! part {
     ($name:literal) => {
         LazyLock::new(|| cut(include_str!(concat!("../../lua/", $name, ".lua"))))
     };
 }
 
-static FLOW: LazyLock<Sections> = source!("flow");
-static DRIP: LazyLock<Sections> = source!("drip");
-static WINDOW: LazyLock<Sections> = source!("window");
-static SLOTS: LazyLock<Sections> = source!("slots");
-static ESTIMATE: LazyLock<Sections> = source!("estimate");
-static FADE: LazyLock<Sections> = source!("fade");
-static HELD: LazyLock<Sections> = source!("held");
-/// What all rules share.
+static FLOW: LazyLock<Sections> = part!("flow");
+static DRIP: LazyLock<Sections> = part!("drip");
+static WINDOW: LazyLock<Sections> = part!("window");
+static SLOTS: LazyLock<Sections> = part!("slots");
+static ESTIMATE: LazyLock<Sections> = part!("estimate");
+static FADE: LazyLock<Sections> = part!("fade");
+static HELD: LazyLock<Sections> = part!("held");
+/// The parts that all rules share.
 static COMMON: [LazyLock<Sections>; 5] =
-    [source!("acts"), source!("notes"), source!("state"), source!("ids"), source!("muldiv")];
+    [part!("acts"), part!("reservations"), part!("state"), part!("replies"), part!("muldiv")];
 
-fn cut(source: &'static str) -> Sections {
-    let sections = source.split("--: ").skip(1).filter_map(|part| part.split_once('\n'));
+fn cut(part: &'static str) -> Sections {
+    let sections = part.split("--: ").skip(1).filter_map(|section| section.split_once('\n'));
     sections.map(|(name, text)| (name.trim_end(), text.trim_end())).collect()
 }
 
-fn of_rule(kind: Kind) -> Option<&'static Sections> {
+fn of_rule(kind: RuleKind) -> Option<&'static Sections> {
     match kind {
-        Kind::Flow => Some(&FLOW),
-        Kind::Drip => Some(&DRIP),
-        Kind::Aligned | Kind::Calendar | Kind::Request => Some(&WINDOW),
-        Kind::Slots => Some(&SLOTS),
-        Kind::Estimate => Some(&ESTIMATE),
-        Kind::Fade => Some(&FADE),
-        Kind::Held => Some(&HELD),
-        Kind::Unlimited => None,
+        RuleKind::Flow => Some(&FLOW),
+        RuleKind::Drip => Some(&DRIP),
+        RuleKind::Aligned | RuleKind::Calendar | RuleKind::Request => Some(&WINDOW),
+        RuleKind::Slots => Some(&SLOTS),
+        RuleKind::Estimate => Some(&ESTIMATE),
+        RuleKind::Fade => Some(&FADE),
+        RuleKind::Held => Some(&HELD),
+        RuleKind::Unlimited => None,
     }
 }
 
-/// The section of that name: the rule's own, or else the one that all rules share. A rule that has
-/// nothing to say leaves it empty.
-pub(super) fn find(kind: Kind, name: &str) -> &'static str {
+/// Returns the section of that name: the rule's own, else the one that all rules share, else nothing.
+pub(super) fn find(kind: RuleKind, name: &str) -> &'static str {
     let own = of_rule(kind).and_then(|sections| sections.get(name));
     own.or_else(|| COMMON.iter().find_map(|sections| sections.get(name))).copied().unwrap_or("")
 }
 
-/// The variant of a section for the way windows are laid.
-pub(super) fn variant(kind: Kind) -> &'static str {
+/// Returns the name of the variant of a section for the alignment of windows.
+pub(super) fn variant(kind: RuleKind) -> &'static str {
     match kind {
-        Kind::Aligned => "aligned",
-        Kind::Calendar => "calendar",
-        Kind::Request => "request",
+        RuleKind::Aligned => "aligned",
+        RuleKind::Calendar => "calendar",
+        RuleKind::Request => "request",
         _ => "",
     }
 }

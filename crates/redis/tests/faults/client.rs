@@ -1,20 +1,21 @@
-//! A store with the runtime it lives in. No call may hang.
+//! A store with its runtime. No call may hang.
 
-use std::error::Error;
+use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tollgate_core::{Apply, Decision, PlainStore, Store, StoreError, Time};
 use tollgate_redis::{RedisStore, RedisStoreBuilder};
 
-use crate::plan::Ask;
+use crate::errors::with_causes;
+use crate::operations::Operation;
 
-/// Whatever takes longer hangs: far more than any deadline of these tests.
-pub(crate) const HANGS: Duration = Duration::from_secs(10);
-/// How long a store may take to heal, once what was wrong is right again.
-pub(crate) const HEALS: Duration = Duration::from_secs(20);
+/// A call that takes longer hangs: far more than any timeout of these tests.
+pub(crate) const HANG_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a store may take to recover after the fault is over.
+pub(crate) const HEAL_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) type Answer = Result<Decision, StoreError>;
+pub(crate) type OpResult = Result<Decision, StoreError>;
 
 pub(crate) struct Client {
     pub(crate) runtime: Runtime,
@@ -22,124 +23,122 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A store that has found its server.
+    /// Creates a store that is connected.
     pub(crate) fn connect(url: &str) -> Client {
         Client::try_connect(RedisStore::builder(url)).unwrap()
     }
 
-    /// The same, or why it is none.
+    /// Creates a store that is connected, or returns the error with its causes.
     pub(crate) fn try_connect(builder: RedisStoreBuilder) -> Result<Client, String> {
         let runtime = Runtime::new().unwrap();
-        let connecting = async { tokio::time::timeout(HANGS, builder.connect()).await };
+        let connecting = async { tokio::time::timeout(HANG_TIMEOUT, builder.connect()).await };
         let connected = runtime.block_on(connecting).expect("connecting hangs");
-        connected.map(|store| Client { runtime, store }).map_err(|error| error.to_string())
+        connected.map(|store| Client { runtime, store }).map_err(|error| with_causes(&error))
     }
 
-    /// A store that has not looked for its server yet.
-    pub(crate) fn make(builder: RedisStoreBuilder) -> Client {
+    /// Creates a store that is not connected yet.
+    pub(crate) fn build(builder: RedisStoreBuilder) -> Client {
         Client { runtime: Runtime::new().unwrap(), store: builder.build().unwrap() }
     }
 
-    /// By the store's own clock.
-    pub(crate) fn ask(&self, ask: Ask<'_>) -> Answer {
-        self.ask_at(ask, None)
+    /// Applies an operation by the store's own clock.
+    pub(crate) fn apply(&self, operation: Operation<'_>) -> OpResult {
+        self.apply_at(operation, None)
     }
 
-    pub(crate) fn ask_at(&self, ask: Ask<'_>, at: Option<Time>) -> Answer {
-        self.ask_all(&[ask], at).remove(0)
+    pub(crate) fn apply_at(&self, operation: Operation<'_>, at: Option<Time>) -> OpResult {
+        self.apply_all(&[operation], at).remove(0)
     }
 
-    /// All in one call.
-    pub(crate) fn ask_all(&self, asks: &[Ask<'_>], at: Option<Time>) -> Vec<Answer> {
-        self.runtime.block_on(answers(&self.store, asks, at))
+    /// Applies all operations in one call.
+    pub(crate) fn apply_all(
+        &self,
+        operations: &[Operation<'_>],
+        at: Option<Time>,
+    ) -> Vec<OpResult> {
+        self.runtime.block_on(apply_all(&self.store, operations, at))
     }
 
-    /// What is left.
-    pub(crate) fn left(&self, ask: Ask<'_>) -> u64 {
-        self.ask(ask).expect("an answer").remaining.expect("a limit")
+    /// Applies an operation that must succeed, and returns what remains.
+    pub(crate) fn remaining(&self, operation: Operation<'_>) -> u64 {
+        self.apply(operation).expect("a decision").remaining.expect("a limit")
     }
 
-    /// Asks until there is an answer. Every error on the way must say that the store is unavailable,
-    /// and why; they are returned.
-    pub(crate) fn ask_until_healed(&self, ask: Ask<'_>) -> (Decision, Vec<String>) {
+    /// Applies an operation again and again until it succeeds. Every error before that must say that the
+    /// store is unavailable, and why; they are returned.
+    pub(crate) fn apply_until_healed(&self, operation: Operation<'_>) -> (Decision, Vec<String>) {
         let (start, mut errors) = (Instant::now(), Vec::new());
         loop {
-            match self.ask(ask) {
+            match self.apply(operation) {
                 Ok(decision) => return (decision, errors),
                 Err(error) => errors.push(unavailable(&error)),
             }
-            assert!(start.elapsed() < HEALS, "does not heal: {errors:?}");
+            assert!(start.elapsed() < HEAL_TIMEOUT, "does not heal: {errors:?}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
-/// Has a store answer; panics if it does not.
-pub(crate) async fn answers(store: &dyn Store, asks: &[Ask<'_>], at: Option<Time>) -> Vec<Answer> {
-    let answering = answers_if_any(store, asks, at);
-    tokio::time::timeout(HANGS, answering).await.expect("the call hangs")
+/// Applies operations; panics if the call hangs.
+pub(crate) async fn apply_all(
+    store: &dyn Store,
+    operations: &[Operation<'_>],
+    at: Option<Time>,
+) -> Vec<OpResult> {
+    let applying = apply_unbounded(store, operations, at);
+    tokio::time::timeout(HANG_TIMEOUT, applying).await.expect("the call hangs")
 }
 
-/// The same, for those that give up by themselves.
-pub(crate) async fn answers_if_any(
+/// Applies operations without a timeout, for callers that have their own.
+pub(crate) async fn apply_unbounded(
     store: &dyn Store,
-    asks: &[Ask<'_>],
+    operations: &[Operation<'_>],
     at: Option<Time>,
-) -> Vec<Answer> {
-    let items: Vec<_> = asks.iter().map(Ask::items).collect();
-    let ops: Vec<_> = asks.iter().zip(&items).map(|(ask, items)| ask.op(items)).collect();
+) -> Vec<OpResult> {
+    let items: Vec<_> = operations.iter().map(Operation::items).collect();
+    let ops = operations.iter().zip(&items).map(|(operation, items)| operation.op(items));
+    let ops: Vec<_> = ops.collect();
     let mut out = vec![Err(StoreError::unanswered()); ops.len()];
-    if let Apply::Pending(later) = store.apply(&ops, at, &mut out) {
-        later.await;
+    if let Apply::Pending(pending) = store.apply(&ops, at, &mut out) {
+        pending.await;
     }
     out
 }
 
-/// What the plain store in memory answers.
-pub(crate) fn plainly(store: &PlainStore, asks: &[Ask<'_>], at: Time) -> Vec<Answer> {
-    let answer = |ask: &Ask<'_>| store.apply_one(&ask.op(&ask.items()), at);
-    asks.iter().map(answer).collect()
+/// Applies operations to the plain store in memory.
+pub(crate) fn apply_in_memory(
+    store: &PlainStore,
+    operations: &[Operation<'_>],
+    at: Time,
+) -> Vec<OpResult> {
+    let apply = |operation: &Operation<'_>| store.apply_one(&operation.op(&operation.items()), at);
+    operations.iter().map(apply).collect()
 }
 
-/// Answers in words, so that they can be compared.
-pub(crate) fn said(answers: &[Answer]) -> Vec<String> {
-    let one = |answer: &Answer| match answer {
+/// Returns results as text, so that they can be compared.
+pub(crate) fn to_text(results: &[OpResult]) -> Vec<String> {
+    let one = |result: &OpResult| match result {
         Ok(decision) => format!("{decision:?}"),
-        Err(error) => told(error),
+        Err(error) => with_causes(error),
     };
-    answers.iter().map(one).collect()
+    results.iter().map(one).collect()
 }
 
-/// The error with all its sources.
-pub(crate) fn told(error: &StoreError) -> String {
-    let (mut text, mut source) = (error.to_string(), error.source());
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
-/// What an error says, which must be that the store is unavailable and why.
+/// Returns the text of an error, which must say that the store is unavailable, and why.
 pub(crate) fn unavailable(error: &StoreError) -> String {
-    let text = told(error);
+    let text = with_causes(error);
     assert!(error.is_unavailable() && error.source().is_some(), "{text}");
     text
 }
 
-/// Holds an answer to be the error that the store is unavailable, and to say this about it.
-pub(crate) fn assert_unavailable(answer: Answer, why: &str) {
-    let text = unavailable(&answer.expect_err("an error"));
+/// Asserts that the store is unavailable, for this reason.
+pub(crate) fn assert_unavailable(result: OpResult, why: &str) {
+    let text = unavailable(&result.expect_err("an error"));
     assert!(text.contains(why), "{text}");
 }
 
-/// An instant on which nothing special happens.
-pub(crate) fn noon() -> Time {
-    Time::from_micros(1_700_000_000_000_000).unwrap()
-}
-
-/// The instant so many seconds from noon.
-pub(crate) fn after_noon(seconds: i64) -> Time {
-    let micros = noon().as_micros().checked_add_signed(seconds * 1_000_000);
-    Time::from_micros(micros.unwrap()).unwrap()
+/// Returns the instant so many seconds from a fixed one.
+pub(crate) fn at_second(seconds: i64) -> Time {
+    const BASE: u64 = 1_700_000_000_000_000;
+    Time::from_micros(BASE.checked_add_signed(seconds * 1_000_000).unwrap()).unwrap()
 }

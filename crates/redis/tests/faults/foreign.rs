@@ -1,12 +1,12 @@
-//! What others have put under our keys is never taken for ours, and never touched.
+//! Values that others have put under our keys are never taken for ours, and never changed.
 
 use tollgate_core::Act;
 use tollgate_fixtures::Server;
 
-use crate::client::{Answer, Client, assert_unavailable};
-use crate::plan::{Ask, Plan};
+use crate::client::{Client, OpResult, assert_unavailable};
+use crate::operations::{KeyedPolicy, Operation};
 
-/// What is found under a key of ours: how it got there, how to see it, and what the error says.
+/// Foreign values: the command that sets one, the command that reads it, and what the error contains.
 const TABLE: &[(&[&str], &[&str], &str)] = &[
     (&["rpush", "KEY", "a", "b"], &["lrange", "KEY", "0", "-1"], "WRONGTYPE"),
     (&["hset", "KEY", "field", "value"], &["hgetall", "KEY"], "WRONGTYPE"),
@@ -14,45 +14,52 @@ const TABLE: &[(&[&str], &[&str], &str)] = &[
     (&["set", "KEY", "17"], &["get", "KEY"], "TGSTATE"),
     (&["set", "KEY", ""], &["get", "KEY"], "TGSTATE"),
     (&["set", "KEY", "\u{7f}of another version"], &["get", "KEY"], "TGSTATE"),
-    // Our version, but cut off, or of a rule that there is not.
+    // Our version, but truncated, or with an unknown rule.
     (&["set", "KEY", "\u{1}\u{1}ab"], &["get", "KEY"], ""),
     (&["set", "KEY", "\u{1}\u{f}abcdefghijkl"], &["get", "KEY"], ""),
     (&["set", "KEY", "\u{1}\u{8}abcdefghijkl"], &["get", "KEY"], ""),
 ];
 
-fn plan() -> Plan {
-    Plan::one("gcra 1/day burst 10", "a")
+fn policy() -> KeyedPolicy {
+    KeyedPolicy::one("gcra 1/day burst 10", "a")
 }
 
-/// Every operation, which must all fail.
-fn all<'p>(plan: &'p Plan) -> Vec<Ask<'p>> {
-    let ask = |act| {
-        let ask: Ask<'p> = plan.ask(act, 1);
-        [ask, ask.id("some")]
+/// Returns every operation; all must fail.
+fn all<'p>(policy: &'p KeyedPolicy) -> Vec<Operation<'p>> {
+    let both = |act| {
+        let operation: Operation<'p> = policy.operation(act, 1);
+        [operation, operation.id("some")]
     };
     let acts = Act::ALL.into_iter().filter(|act| *act != Act::Reset);
-    acts.flat_map(|act| ask(act).into_iter().skip(usize::from(act.needs_id()))).collect()
+    acts.flat_map(|act| both(act).into_iter().skip(usize::from(act.needs_id()))).collect()
 }
 
-/// The only key there is whose name ends so.
+/// Returns the only key whose name ends like this.
 fn key(server: &Server, end: &str) -> String {
     let keys = server.cli(&["keys", &format!("tg:{{*}}{end}")]);
     assert_eq!(keys.lines().count(), 1, "{keys:?}");
     keys
 }
 
+/// Puts the key into a command.
 fn named<'a>(command: &[&'a str], key: &'a str) -> Vec<&'a str> {
     command.iter().map(|word| if *word == "KEY" { key } else { word }).collect()
 }
 
-fn holds_the_table(server: &Server, key: &str, asks: &[Ask<'_>], ask: impl Fn(Ask<'_>) -> Answer) {
-    for (put, see, why) in TABLE {
+/// Asserts for each foreign value that all operations fail and leave it as it is.
+fn assert_untouched(
+    server: &Server,
+    key: &str,
+    operations: &[Operation<'_>],
+    apply: impl Fn(Operation<'_>) -> OpResult,
+) {
+    for (set, get, why) in TABLE {
         server.cli(&["del", key]);
-        server.cli(&named(put, key));
-        let (before, count) = (server.cli(&named(see, key)), server.cli(&["dbsize"]));
-        for one in asks {
-            assert_unavailable(ask(*one), why);
-            assert_eq!(server.cli(&named(see, key)), before, "{put:?}: {one:?}");
+        server.cli(&named(set, key));
+        let (before, count) = (server.cli(&named(get, key)), server.cli(&["dbsize"]));
+        for one in operations {
+            assert_unavailable(apply(*one), why);
+            assert_eq!(server.cli(&named(get, key)), before, "{set:?}: {one:?}");
         }
         assert_eq!(server.cli(&["dbsize"]), count);
         assert_eq!(server.cli(&["pttl", key]), "-1");
@@ -60,44 +67,46 @@ fn holds_the_table(server: &Server, key: &str, asks: &[Ask<'_>], ask: impl Fn(As
 }
 
 #[test]
-fn under_the_key_of_a_state() {
+fn foreign_value_under_the_key_of_a_state() {
     let Some(server) = Server::redis() else { return };
-    let (client, plan) = (Client::connect(&server.url()), plan());
-    client.ask(plan.check()).unwrap();
+    let (client, policy) = (Client::connect(&server.url()), policy());
+    client.apply(policy.check()).unwrap();
     let key = key(&server, "");
-    holds_the_table(&server, &key, &all(&plan), |ask| client.ask(ask));
+    assert_untouched(&server, &key, &all(&policy), |operation| client.apply(operation));
     server.cli(&["del", &key]);
-    assert_eq!(client.left(plan.check()), 9);
+    assert_eq!(client.remaining(policy.check()), 9);
 }
 
-/// One of two subjects is foreign: the other is not charged.
+/// The value of one of two subjects is foreign: the other is not charged.
 #[test]
-fn under_the_key_of_one_subject() {
+fn foreign_value_under_the_key_of_one_subject() {
     let Some(server) = Server::redis() else { return };
     let client = Client::connect(&server.url());
     let lines = ["gcra 1/day burst 10 per user", "gcra 1/day burst 10 per ip"];
     let keys = [("user", "a"), ("ip", "b")];
-    let (both, other) = (Plan::new(&lines, &keys), Plan::new(&lines[..1], &keys));
-    client.ask(Plan::new(&[lines[0]], &keys).check()).unwrap();
+    let (both, other) = (KeyedPolicy::new(&lines, &keys), KeyedPolicy::new(&lines[..1], &keys));
+    client.apply(KeyedPolicy::new(&[lines[0]], &keys).check()).unwrap();
     let first = key(&server, "");
-    client.ask(both.check()).unwrap();
+    client.apply(both.check()).unwrap();
     let found = server.cli(&["keys", "tg:{*}"]);
     let second = found.lines().find(|key| *key != first).unwrap().to_owned();
-    holds_the_table(&server, &second, &[both.check(), both.ask(Act::Charge, 1)], |ask| {
-        client.ask(ask)
-    });
-    assert_eq!(client.left(other.peek()), 8);
+    assert_untouched(
+        &server,
+        &second,
+        &[both.check(), both.operation(Act::Charge, 1)],
+        |operation| client.apply(operation),
+    );
+    assert_eq!(client.remaining(other.peek()), 8);
 }
 
-/// Also where answers are kept under ids.
 #[test]
-fn under_the_key_of_an_id() {
+fn foreign_value_under_the_key_of_an_id() {
     let Some(server) = Server::redis() else { return };
-    let (client, plan) = (Client::connect(&server.url()), plan());
-    client.ask(plan.check().id("some")).unwrap();
+    let (client, policy) = (Client::connect(&server.url()), policy());
+    client.apply(policy.check().id("some")).unwrap();
     let key = key(&server, ":i*");
     let acts = [Act::Check, Act::Charge, Act::Refund, Act::Reserve, Act::Settle];
-    let asks: Vec<Ask<'_>> = acts.map(|act| plan.ask(act, 1).id("some")).into();
-    holds_the_table(&server, &key, &asks, |ask| client.ask(ask));
-    assert_eq!(client.left(plan.peek()), 9);
+    let operations: Vec<Operation<'_>> = acts.map(|act| policy.operation(act, 1).id("some")).into();
+    assert_untouched(&server, &key, &operations, |operation| client.apply(operation));
+    assert_eq!(client.remaining(policy.peek()), 9);
 }

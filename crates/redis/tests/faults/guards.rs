@@ -1,4 +1,4 @@
-//! What must be undone when a test ends, also if it panics.
+//! Guards that undo something when a test ends, even if it panics.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,10 +20,10 @@ impl Drop for Paused<'_> {
     }
 }
 
-/// Tells threads to stop: else a scope would wait for them forever.
-pub(crate) struct StopAtEnd<'s>(pub(crate) &'s AtomicBool);
+/// Makes threads stop: otherwise a scope would wait for them forever.
+pub(crate) struct StopOnDrop<'s>(pub(crate) &'s AtomicBool);
 
-impl Drop for StopAtEnd<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

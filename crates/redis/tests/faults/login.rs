@@ -1,4 +1,4 @@
-//! Passwords, and users who may not do everything.
+//! Passwords, and users with few permissions.
 //!
 //! A user for rate limits needs no more than this (Redis 7, Valkey):
 //!
@@ -7,20 +7,20 @@
 //!     +eval +evalsha +get +psetex +del +pttl +pexpire +incr +time +ping
 //! ```
 //!
-//! On a cluster also `+cluster|slots +asking`. `PING` is sent when a store is connected, not when it is
-//! made. The prefix is the builder's.
+//! On a cluster also `+cluster|slots +asking`. `PING` is sent by `connect`, not by `build`. `tg` is the prefix.
 
 use tollgate_core::Act;
 use tollgate_fixtures::{Cluster, Flavour, Server};
 use tollgate_redis::RedisStore;
 
-use crate::client::{Answer, Client, told, unavailable};
-use crate::plan::{Ask, Plan};
+use crate::client::{Client, OpResult, unavailable};
+use crate::errors::with_causes;
+use crate::operations::{KeyedPolicy, Operation};
 
 const COMMANDS: [&str; 10] =
     ["eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "incr", "time", "ping"];
 
-/// Lets a user do these commands and no others.
+/// Allows a user these commands and no others.
 fn allow(server: &Server, commands: &[&str]) {
     let commands: Vec<String> = commands.iter().map(|command| format!("+{command}")).collect();
     let user = ["acl", "setuser", "limits", "reset", "on", ">user-secret", "~tg:*"];
@@ -33,36 +33,38 @@ fn url_of_user(server: &Server) -> String {
     format!("redis://limits:user-secret@127.0.0.1:{}", server.port())
 }
 
-fn plan() -> Plan {
-    Plan::one("gcra 1/day burst 10", "a")
+fn policy() -> KeyedPolicy {
+    KeyedPolicy::one("gcra 1/day burst 10", "a")
 }
 
-fn acts(plan: &Plan) -> Vec<Ask<'_>> {
-    Act::ALL.into_iter().flat_map(|act| with_and_without_id(plan, act)).collect()
+fn acts(policy: &KeyedPolicy) -> Vec<Operation<'_>> {
+    Act::ALL.into_iter().flat_map(|act| with_and_without_id(policy, act)).collect()
 }
 
-fn with_and_without_id(plan: &Plan, act: Act) -> Vec<Ask<'_>> {
-    let ask = plan.ask(act, 1);
-    if act.needs_id() { vec![ask.id("some")] } else { vec![ask, ask.id("some")] }
+fn with_and_without_id(policy: &KeyedPolicy, act: Act) -> Vec<Operation<'_>> {
+    let operation = policy.operation(act, 1);
+    let with_id = operation.id("some");
+    if act.needs_id() { vec![with_id] } else { vec![operation, with_id] }
 }
 
-/// Asks for everything there is, on one key after the other; the answers.
-fn everything(client: &Client) -> Vec<Answer> {
-    let one = plan();
+/// Applies every operation, on one key after the other.
+fn apply_everything(client: &Client) -> Vec<OpResult> {
+    let one = policy();
     let lines = ["gcra 1/day burst 10", "concurrency 9 ttl 5min", "fixed-window 9/h"];
-    let (more, fewer) = (Plan::new(&lines, &[("", "b")]), Plan::new(&lines[..1], &[("", "b")]));
+    let (more, fewer) =
+        (KeyedPolicy::new(&lines, &[("", "b")]), KeyedPolicy::new(&lines[..1], &[("", "b")]));
     let all = [acts(&one), acts(&more), acts(&fewer), acts(&more)].concat();
-    all.into_iter().map(|ask| client.ask(ask)).collect()
+    all.into_iter().map(|operation| client.apply(operation)).collect()
 }
 
 #[test]
-fn a_user_who_may_do_only_what_is_needed() {
+fn a_user_with_only_the_needed_commands() {
     for start in [Server::redis, Server::valkey] {
         let Some(server) = start() else { continue };
         allow(&server, &COMMANDS);
         let client = Client::connect(&url_of_user(&server));
-        for answer in everything(&client) {
-            answer.unwrap_or_else(|error| panic!("{}", told(&error)));
+        for result in apply_everything(&client) {
+            result.unwrap_or_else(|error| panic!("{}", with_causes(&error)));
         }
     }
 }
@@ -73,13 +75,13 @@ fn each_command_is_needed() {
     for missing in COMMANDS {
         server.cli(&["flushall"]);
         server.cli(&["script", "flush"]);
-        let most: Vec<&str> = COMMANDS.into_iter().filter(|name| *name != missing).collect();
-        allow(&server, &most);
+        let others: Vec<&str> = COMMANDS.into_iter().filter(|name| *name != missing).collect();
+        allow(&server, &others);
         let connected = Client::try_connect(RedisStore::builder(&url_of_user(&server)));
         let errors: Vec<String> = match connected {
             Err(error) => vec![error],
             Ok(client) => {
-                let errors = everything(&client).into_iter().filter_map(Result::err);
+                let errors = apply_everything(&client).into_iter().filter_map(Result::err);
                 errors.map(|error| unavailable(&error)).collect()
             }
         };
@@ -94,11 +96,11 @@ fn each_command_is_needed() {
 }
 
 #[test]
-fn keys_that_a_user_may_not_have() {
+fn a_user_without_permission_for_the_keys() {
     let Some(server) = Server::redis() else { return };
     allow(&server, &COMMANDS);
-    let client = Client::make(RedisStore::builder(&url_of_user(&server)).prefix("other"));
-    let error = unavailable(&client.ask(plan().check()).expect_err("a key of others"));
+    let client = Client::build(RedisStore::builder(&url_of_user(&server)).prefix("other"));
+    let error = unavailable(&client.apply(policy().check()).expect_err("no permission"));
     assert!(error.contains("no permissions"), "{error}");
     assert_eq!(server.cli(&["dbsize"]), "0");
 }
@@ -111,16 +113,16 @@ fn a_user_of_a_cluster() {
     }
     let url = cluster.url().replace("://", "://limits:user-secret@");
     let client = Client::connect(&url);
-    for answer in everything(&client) {
-        answer.unwrap_or_else(|error| panic!("{}", told(&error)));
+    for result in apply_everything(&client) {
+        result.unwrap_or_else(|error| panic!("{}", with_causes(&error)));
     }
 }
 
-/// What a wrong or missing password is told: by `connect`, and by the first call of what was made.
-fn refused(url: &str, why: &str) {
+/// Asserts the error of a wrong or missing password: of `connect`, and of the first call after `build`.
+fn assert_refused(url: &str, why: &str) {
     let connecting = Client::try_connect(RedisStore::builder(url)).map(|_| ()).unwrap_err();
-    let client = Client::make(RedisStore::builder(url));
-    let calling = unavailable(&client.ask(plan().check()).expect_err("no way in"));
+    let client = Client::build(RedisStore::builder(url));
+    let calling = unavailable(&client.apply(policy().check()).expect_err("refused"));
     for error in [connecting, calling] {
         assert!(error.contains(why), "{error}");
         assert!(!error.contains("secret") && !error.contains("guess"), "{error}");
@@ -133,11 +135,11 @@ fn wrong_and_missing_passwords() {
         let builder = Server::builder(flavour).arg("--requirepass", "secret");
         let Some(server) = builder.start() else { continue };
         let url = |login: &str| format!("redis://{login}127.0.0.1:{}", server.port());
-        refused(&url(""), "Authentication required");
-        refused(&url(":guess@"), "authentication failed");
-        refused(&url("someone:secret@"), "authentication failed");
-        assert_eq!(Client::connect(&url(":secret@")).left(plan().check()), 9);
-        assert_eq!(Client::connect(&url("default:secret@")).left(plan().check()), 8);
+        assert_refused(&url(""), "Authentication required");
+        assert_refused(&url(":guess@"), "authentication failed");
+        assert_refused(&url("someone:secret@"), "authentication failed");
+        assert_eq!(Client::connect(&url(":secret@")).remaining(policy().check()), 9);
+        assert_eq!(Client::connect(&url("default:secret@")).remaining(policy().check()), 8);
     }
 }
 
@@ -145,17 +147,17 @@ fn wrong_and_missing_passwords() {
 fn a_password_that_changes() {
     let builder = Server::builder(Flavour::Redis).arg("--requirepass", "secret");
     let Some(server) = builder.start() else { return };
-    let (url, plan) = (format!("redis://:secret@127.0.0.1:{}", server.port()), plan());
+    let (url, policy) = (format!("redis://:secret@127.0.0.1:{}", server.port()), policy());
     let client = Client::connect(&url);
-    assert_eq!(client.left(plan.check()), 9);
-    // The client of the fixture knows the old one, so that both are accepted for a moment.
+    assert_eq!(client.remaining(policy.check()), 9);
+    // The command-line client of the fixture uses the old password, so that both are accepted for a moment.
     server.cli(&["acl", "setuser", "default", ">other", "<secret"]);
     let kill = ["-a", "other", "--no-auth-warning", "client", "kill", "type", "normal"];
     server.cli(&kill);
     let errors: Vec<String> = (0..3)
-        .map(|_| unavailable(&client.ask(plan.check()).expect_err("another password")))
+        .map(|_| unavailable(&client.apply(policy.check()).expect_err("another password")))
         .collect();
     assert!(errors.iter().any(|error| error.contains("authentication failed")), "{errors:?}");
     server.cli(&["-a", "other", "--no-auth-warning", "acl", "setuser", "default", ">secret"]);
-    assert_eq!(client.ask_until_healed(plan.check()).0.remaining, Some(8));
+    assert_eq!(client.apply_until_healed(policy.check()).0.remaining, Some(8));
 }

@@ -1,19 +1,21 @@
-//! What goes wrong on the way to a store, held against real servers: each fault ends in a clear error or
-//! heals; none hangs, none panics, none admits without counting.
+//! Faults between a store and real servers: each ends in a clear error or heals; none hangs, none panics, none
+//! admits without counting.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod client;
 mod clocks;
 mod cross_slot;
+mod cross_slot_faults;
+#[path = "../support/errors.rs"]
+mod errors;
 mod failover;
 mod foreign;
-mod gone;
 mod guards;
-mod in_between;
 mod login;
+mod operations;
 mod paused;
-mod plan;
 mod refused;
 mod scripts;
 mod tls;
+mod unreachable;

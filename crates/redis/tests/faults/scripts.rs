@@ -1,4 +1,4 @@
-//! Scripts that the server has forgotten.
+//! Scripts that the server no longer knows.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,76 +8,76 @@ use std::thread;
 use tollgate_core::{Act, PlainStore};
 use tollgate_fixtures::Server;
 
-use crate::client::{Client, HANGS, after_noon, plainly, said};
-use crate::guards::StopAtEnd;
-use crate::plan::{Ask, Plan};
+use crate::client::{Client, HANG_TIMEOUT, apply_in_memory, at_second, to_text};
+use crate::guards::StopOnDrop;
+use crate::operations::{KeyedPolicy, Operation};
 
-/// How many make the server forget its scripts at the same time.
+/// Number of connections that flush the scripts at the same time.
 const FLUSHERS: usize = 4;
 
-/// Makes the server forget its scripts, over and over until told to stop.
+/// Flushes the server's scripts over and over, until stopped.
 fn keep_flushing(server: &Server, stop: &AtomicBool) {
     let mut connection = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
-    connection.set_read_timeout(Some(HANGS)).unwrap();
+    connection.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
     while !stop.load(Ordering::Relaxed) {
         connection.write_all(b"SCRIPT FLUSH\r\n").unwrap();
-        let mut answer = [0; 5];
-        connection.read_exact(&mut answer).unwrap();
-        assert_eq!(&answer, b"+OK\r\n");
+        let mut reply = [0; 5];
+        connection.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"+OK\r\n");
     }
 }
 
-/// Does something while the server keeps forgetting its scripts.
+/// Runs a test while the server's scripts are flushed over and over.
 fn while_flushing<T>(server: &Server, test: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..FLUSHERS {
             scope.spawn(|| keep_flushing(server, &stop));
         }
-        let _stop_at_end = StopAtEnd(&stop);
+        let _stop_on_drop = StopOnDrop(&stop);
         test()
     })
 }
 
 #[test]
-fn forgotten_between_calls() {
+fn flushed_between_calls() {
     let Some(server) = Server::redis() else { return };
     let client = Client::connect(&server.url());
-    let plan = Plan::one("gcra 1/day burst 10", "a");
+    let policy = KeyedPolicy::one("gcra 1/day burst 10", "a");
     for left in (0..10).rev() {
-        let decision = client.ask(plan.check()).unwrap();
+        let decision = client.apply(policy.check()).unwrap();
         assert_eq!((decision.allowed, decision.remaining), (true, Some(left)));
         assert_eq!(server.cli(&["script", "flush"]), "OK");
     }
-    assert!(!client.ask(plan.check()).unwrap().allowed);
+    assert!(!client.apply(policy.check()).unwrap().allowed);
 }
 
 #[test]
-fn every_act_goes_on() {
+fn every_act_works_after_a_flush() {
     let Some(server) = Server::redis() else { return };
-    let (client, near) = (Client::connect(&server.url()), PlainStore::default());
-    let plan = Plan::one("concurrency 9 ttl 10min", "a");
+    let (client, memory) = (Client::connect(&server.url()), PlainStore::default());
+    let policy = KeyedPolicy::one("concurrency 9 ttl 10min", "a");
     for act in Act::ALL {
-        let ask = [plan.ask(act, 2).id("lease")];
+        let operation = [policy.operation(act, 2).id("lease")];
         assert_eq!(server.cli(&["script", "flush"]), "OK");
-        let at = after_noon(1);
-        let theirs = said(&plainly(&near, &ask, at));
-        assert_eq!(said(&client.ask_all(&ask, Some(at))), theirs, "{act}");
+        let at = at_second(1);
+        let expected = to_text(&apply_in_memory(&memory, &operation, at));
+        assert_eq!(to_text(&client.apply_all(&operation, Some(at))), expected, "{act}");
     }
 }
 
 #[test]
-fn forgotten_amid_many_callers() {
+fn flushed_amid_many_callers() {
     let Some(server) = Server::redis() else { return };
     let client = Client::connect(&server.url());
-    let plan = Plan::one("gcra 1/day burst 500", "a");
+    let policy = KeyedPolicy::one("gcra 1/day burst 500", "a");
     let admitted = AtomicUsize::new(0);
     while_flushing(&server, || {
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..250 {
-                        let allowed = client.ask(plan.check()).unwrap().allowed;
+                        let allowed = client.apply(policy.check()).unwrap().allowed;
                         admitted.fetch_add(usize::from(allowed), Ordering::Relaxed);
                     }
                 });
@@ -89,42 +89,42 @@ fn forgotten_amid_many_callers() {
 
 const BATCHES: i64 = 100;
 
-/// Operations on one key by several scripts: done in another order, they are answered otherwise.
-fn batch(plan: &Plan) -> Vec<Ask<'_>> {
+/// Returns operations on one key by several scripts. In another order their decisions would differ.
+fn batch(policy: &KeyedPolicy) -> Vec<Operation<'_>> {
     use Act::{Charge, Check, Peek, Refund, Reserve, Reset, Settle};
     let acts = [Check, Charge, Peek, Refund, Check, Reserve, Charge, Settle, Check, Reset, Check];
     let costs = [1, 9, 1, 4, 3, 2, 1, 7, 2, 0, 2];
-    let ask = |(act, cost): (Act, u64)| match act {
-        Reserve | Settle => plan.ask(act, cost).id("r"),
-        _ => plan.ask(act, cost),
+    let operation = |(act, cost): (Act, u64)| match act {
+        Reserve | Settle => policy.operation(act, cost).id("r"),
+        _ => policy.operation(act, cost),
     };
-    // Again and again, of what no longer comes in full.
-    (0..8).flat_map(|_| acts.into_iter().zip(costs).map(ask)).collect()
+    // Repeated, so that most calls come without the script.
+    (0..8).flat_map(|_| acts.into_iter().zip(costs).map(operation)).collect()
 }
 
-/// Each on a connection of its own: from one that is new the server reads less at a time, so that others
-/// come in between.
-fn batches_are_answered_as_in_memory(server: &Server, before: impl Fn()) {
-    let near = PlainStore::default();
-    let plan = Plan::one("gcra 1/min burst 10", "a");
+/// Compares batches with those in memory. Each has a connection of its own: from a new one the server reads
+/// less at a time, so that other commands come in between.
+fn batches_are_decided_as_in_memory(server: &Server, before: impl Fn()) {
+    let memory = PlainStore::default();
+    let policy = KeyedPolicy::one("gcra 1/min burst 10", "a");
     for time in 0..BATCHES {
         let client = Client::connect(&server.url());
-        let (asks, at) = (batch(&plan), after_noon(time));
+        let (operations, at) = (batch(&policy), at_second(time));
         before();
-        let theirs = said(&plainly(&near, &asks, at));
-        assert_eq!(said(&client.ask_all(&asks, Some(at))), theirs, "batch {time}");
+        let expected = to_text(&apply_in_memory(&memory, &operations, at));
+        assert_eq!(to_text(&client.apply_all(&operations, Some(at))), expected, "batch {time}");
     }
 }
 
 #[test]
-fn a_batch_keeps_its_order_if_scripts_were_forgotten_before_it() {
+fn a_batch_keeps_its_order_if_scripts_were_flushed_before() {
     let Some(server) = Server::redis() else { return };
     let flush = || assert_eq!(server.cli(&["script", "flush"]), "OK");
-    batches_are_answered_as_in_memory(&server, flush);
+    batches_are_decided_as_in_memory(&server, flush);
 }
 
 #[test]
-fn a_batch_keeps_its_order_while_scripts_are_forgotten() {
+fn a_batch_keeps_its_order_while_scripts_are_flushed() {
     let Some(server) = Server::redis() else { return };
-    while_flushing(&server, || batches_are_answered_as_in_memory(&server, || {}));
+    while_flushing(&server, || batches_are_decided_as_in_memory(&server, || {}));
 }

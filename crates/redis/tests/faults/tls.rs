@@ -1,4 +1,4 @@
-//! TLS. (Valkey is built without it where it comes from.)
+//! TLS. (The Valkey that the tests use is built without it.)
 
 use std::fs;
 
@@ -6,10 +6,11 @@ use tollgate_fixtures::{Flavour, Server};
 use tollgate_redis::RedisStore;
 
 use crate::client::{Client, unavailable};
-use crate::plan::Plan;
+use crate::errors::with_causes;
+use crate::operations::KeyedPolicy;
 
-fn plan() -> Plan {
-    Plan::one("gcra 1/day burst 10", "a")
+fn policy() -> KeyedPolicy {
+    KeyedPolicy::one("gcra 1/day burst 10", "a")
 }
 
 fn start() -> Option<(Server, Vec<u8>)> {
@@ -19,13 +20,13 @@ fn start() -> Option<(Server, Vec<u8>)> {
 }
 
 #[test]
-fn a_server_whose_certificate_is_trusted() {
+fn a_trusted_certificate() {
     let Some((server, authority)) = start() else { return };
     let localhost = server.url().replace("127.0.0.1", "localhost");
     for (url, left) in [(server.url(), 9), (localhost, 8)] {
         let builder = RedisStore::builder(&url).root_certificate(authority.clone());
         let client = Client::try_connect(builder).unwrap();
-        assert_eq!(client.left(plan().check()), left);
+        assert_eq!(client.remaining(policy().check()), left);
     }
 }
 
@@ -34,42 +35,42 @@ fn a_restart_heals() {
     let Some((server, authority)) = start() else { return };
     let builder = RedisStore::builder(&server.url()).root_certificate(authority);
     let client = Client::try_connect(builder).unwrap();
-    assert_eq!(client.left(plan().check()), 9);
+    assert_eq!(client.remaining(policy().check()), 9);
     server.restart();
-    let (decision, errors) = client.ask_until_healed(plan().check());
+    let (decision, errors) = client.apply_until_healed(policy().check());
     assert!(errors.len() <= 1, "{errors:?}");
     assert_eq!(decision.remaining, Some(9));
 }
 
-/// Holds both ways to make a store to end in an error that says this.
-fn refused(url: &str, authority: Option<Vec<u8>>, why: &str) {
+/// Asserts that `connect` fails with this error, and so does the first call after `build`.
+fn assert_refused(url: &str, authority: Option<Vec<u8>>, why: &str) {
     let builder = RedisStore::builder(url);
     let builder = match authority {
         Some(pem) => builder.root_certificate(pem),
         None => builder,
     };
     let connecting = Client::try_connect(builder.clone()).map(|_| ()).unwrap_err();
-    let client = Client::make(builder);
-    let calling = unavailable(&client.ask(plan().check()).expect_err("not trusted"));
+    let client = Client::build(builder);
+    let calling = unavailable(&client.apply(policy().check()).expect_err("not trusted"));
     for error in [connecting, calling] {
         assert!(error.to_lowercase().contains(why), "{error}");
     }
 }
 
 #[test]
-fn a_certificate_that_nobody_trusts() {
-    let (Some((server, _)), Some((_other, theirs))) = (start(), start()) else { return };
-    refused(&server.url(), None, "certificate");
-    refused(&server.url(), Some(theirs), "certificate");
+fn an_untrusted_certificate() {
+    let (Some((server, _)), Some((_other, other_authority))) = (start(), start()) else { return };
+    assert_refused(&server.url(), None, "certificate");
+    assert_refused(&server.url(), Some(other_authority), "certificate");
 }
 
 #[test]
-fn without_tls_on_either_side() {
+fn tls_on_only_one_side() {
     let (Some((server, authority)), Some(plain)) = (start(), Server::redis()) else { return };
     let (url, tls_url) = (server.url(), plain.url().replace("redis:", "rediss:"));
     let clear = Client::try_connect(RedisStore::builder(&url.replace("rediss:", "redis:")));
     assert!(clear.map(|_| ()).unwrap_err().contains("cannot be reached"));
-    refused(&tls_url, Some(authority), "");
+    assert_refused(&tls_url, Some(authority), "");
 }
 
 #[test]
@@ -80,16 +81,17 @@ fn a_primary_behind_a_sentinel() {
     let url = format!("rediss+sentinel://127.0.0.1:{}/main", sentinel.port());
     let builder = RedisStore::builder(&url);
     let client = Client::try_connect(builder.clone().root_certificate(authority)).unwrap();
-    assert_eq!(client.left(plan().check()), 9);
-    refused(&url, None, "");
+    assert_eq!(client.remaining(policy().check()), 9);
+    assert_refused(&url, None, "");
     let clear = RedisStore::builder(&url.replace("rediss", "redis"));
     assert!(Client::try_connect(clear).is_err());
 }
 
 #[test]
-fn what_is_no_certificate() {
-    let made =
+fn an_invalid_root_certificate() {
+    let built =
         RedisStore::builder("rediss://127.0.0.1:1").root_certificate("no certificate").build();
-    let error = made.unwrap_err().to_string();
+    let error = with_causes(&built.unwrap_err());
     assert!(error.contains("certificate cannot be used"), "{error}");
+    assert!(error.contains("no certificate found in the PEM"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Which node has which slot.
+//! Slots of a cluster, and which node owns them.
 
 use redis::{Cmd, ConnectionAddr, ConnectionInfo, RedisError, Value, cmd};
 use tollgate_core::Op;
@@ -6,27 +6,27 @@ use tollgate_core::Op;
 use crate::call::keys::Prefix;
 use crate::connection::node::Node;
 
-/// How many slots a cluster has.
+/// Number of slots of a cluster.
 const SLOTS: u16 = 16_384;
 
 /// A host and a port.
 pub(super) type Address = (String, u16);
 
-/// The primary of every slot.
+/// The owner of every slot.
 #[derive(Debug, Default)]
-pub(super) struct Map {
-    /// The first slot, the last, and who has them.
+pub(super) struct SlotMap {
+    /// The first slot, the last, and the address of their primary.
     ranges: Vec<(u16, u16, Address)>,
 }
 
-impl Map {
+impl SlotMap {
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     pub(super) fn owner(&self, slot: u16) -> Option<Address> {
-        let place = self.ranges.partition_point(|(_, last, _)| *last < slot);
-        let (first, _, owner) = self.ranges.get(place)?;
+        let index = self.ranges.partition_point(|(_, last, _)| *last < slot);
+        let (first, _, owner) = self.ranges.get(index)?;
         (*first <= slot).then(|| owner.clone())
     }
 
@@ -54,7 +54,7 @@ const REMAINDERS: [u16; 256] = {
     table
 };
 
-/// The slot of a key: of what stands between its first braces.
+/// Returns the slot of a key: that of the part between its first braces, if it has any.
 pub(super) fn slot_of(key: &[u8]) -> u16 {
     let open = key.iter().position(|byte| *byte == b'{');
     let inside = open.and_then(|open| key.get(open.saturating_add(1)..));
@@ -63,29 +63,29 @@ pub(super) fn slot_of(key: &[u8]) -> u16 {
         rest.get(..close).filter(|tag| !tag.is_empty())
     });
     let sum = tag.unwrap_or(key).iter().fold(0_u16, |sum, byte| {
-        let place = usize::from((sum >> 8) as u8 ^ byte);
-        sum << 8 ^ REMAINDERS.get(place).copied().unwrap_or(0)
+        let index = usize::from((sum >> 8) as u8 ^ byte);
+        sum << 8 ^ REMAINDERS.get(index).copied().unwrap_or(0)
     });
     sum % SLOTS
 }
 
-/// The positions of an operation's limits, by slot, in the order in which they come.
-pub(crate) fn places(op: &Op<'_>, prefix: &Prefix) -> Vec<Vec<usize>> {
-    let mut places: Vec<(u16, Vec<usize>)> = Vec::new();
+/// Returns the positions of an operation's limits, by slot, in the order of the limits.
+pub(crate) fn positions_by_slot(op: &Op<'_>, prefix: &Prefix) -> Vec<Vec<usize>> {
+    let mut slots: Vec<(u16, Vec<usize>)> = Vec::new();
     for (position, item) in op.items.iter().enumerate() {
         let slot = slot_of(&prefix.state(op.policy, item.subject));
-        match places.iter_mut().find(|(known, _)| *known == slot) {
+        match slots.iter_mut().find(|(known, _)| *known == slot) {
             Some((_, positions)) => positions.push(position),
-            None => places.push((slot, vec![position])),
+            None => slots.push((slot, vec![position])),
         }
     }
-    places.into_iter().map(|(_, positions)| positions).collect()
+    slots.into_iter().map(|(_, positions)| positions).collect()
 }
 
-/// Where a node is, as a redirection says: `host:port`, or `:port` for the host that was asked.
-pub(super) fn parse_address(text: &str, asked: &str) -> Option<Address> {
+/// Parses the address in a redirection: `host:port`, or `:port` for the host that sent it.
+pub(super) fn parse_address(text: &str, sender: &str) -> Option<Address> {
     let (host, port) = text.rsplit_once(':')?;
-    let host = if host.is_empty() { asked } else { host };
+    let host = if host.is_empty() { sender } else { host };
     Some((host.to_owned(), port.parse().ok()?))
 }
 
@@ -98,8 +98,11 @@ pub(super) fn address_of(info: &ConnectionInfo) -> Option<Address> {
     }
 }
 
-/// The same way in, at another address.
-pub(super) fn at(seed: &ConnectionInfo, (host, port): &Address) -> Option<ConnectionInfo> {
+/// Returns the connection settings of a seed for another address.
+pub(super) fn with_address(
+    seed: &ConnectionInfo,
+    (host, port): &Address,
+) -> Option<ConnectionInfo> {
     let (host, port) = (host.clone(), *port);
     let addr = match seed.addr() {
         ConnectionAddr::Tcp(..) => ConnectionAddr::Tcp(host, port),
@@ -112,26 +115,27 @@ pub(super) fn at(seed: &ConnectionInfo, (host, port): &Address) -> Option<Connec
     Some(seed.clone().set_addr(addr))
 }
 
-/// Asks a node who has which slots.
-pub(super) async fn ask(node: &Node, address: &Address) -> Result<Map, RedisError> {
+/// Asks a node which node owns which slots.
+pub(super) async fn fetch(node: &Node, address: &Address) -> Result<SlotMap, RedisError> {
     let mut slots: Cmd = cmd("CLUSTER");
     slots.arg("SLOTS");
-    let answer = node.run_one(&slots).await?;
-    let odd = || RedisError::from((redis::ErrorKind::Parse, "CLUSTER SLOTS was answered oddly"));
-    read(&answer, &address.0).ok_or_else(odd)
+    let reply = node.run_one(&slots).await?;
+    let invalid =
+        || RedisError::from((redis::ErrorKind::Parse, "unexpected reply to CLUSTER SLOTS"));
+    parse(&reply, &address.0).ok_or_else(invalid)
 }
 
-fn read(answer: &Value, host: &str) -> Option<Map> {
-    let Value::Array(ranges) = answer else { return None };
+fn parse(reply: &Value, host: &str) -> Option<SlotMap> {
+    let Value::Array(ranges) = reply else { return None };
     let mut ranges: Vec<(u16, u16, Address)> =
-        ranges.iter().map(|range| read_range(range, host)).collect::<Option<_>>()?;
+        ranges.iter().map(|range| parse_range(range, host)).collect::<Option<_>>()?;
     ranges.sort();
-    // Whoever knows no slots has left the cluster: others know better.
-    (!ranges.is_empty()).then_some(Map { ranges })
+    // A node that knows no slots has left the cluster: another node must be asked.
+    (!ranges.is_empty()).then_some(SlotMap { ranges })
 }
 
-/// The first slot, the last, and the primary; then its replicas.
-fn read_range(range: &Value, asked: &str) -> Option<(u16, u16, Address)> {
+/// Parses the first slot, the last, and the primary. Its replicas follow, and are ignored.
+fn parse_range(range: &Value, sender: &str) -> Option<(u16, u16, Address)> {
     let Value::Array(parts) = range else { return None };
     let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = parts.as_slice() else {
         return None;
@@ -139,8 +143,8 @@ fn read_range(range: &Value, asked: &str) -> Option<(u16, u16, Address)> {
     let [host, Value::Int(port), ..] = primary.as_slice() else { return None };
     let host = match host {
         Value::BulkString(host) if !host.is_empty() => String::from_utf8(host.clone()).ok()?,
-        // Whoever does not know its own address is where it was asked.
-        _ => asked.to_owned(),
+        // A node that does not know its own address is at the one where it was asked.
+        _ => sender.to_owned(),
     };
     let number = |number: &i64| u16::try_from(*number).ok();
     Some((number(first)?, number(last)?, (host, number(port)?)))
@@ -151,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_those_of_redis() {
+    fn slots_are_the_same_as_in_redis() {
         let table: [(&[u8], u16); 5] = [
             (b"foo", 12_182),
             (b"123456789", 0x31c3),

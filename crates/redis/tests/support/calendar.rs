@@ -1,9 +1,10 @@
-//! A time at which nothing ends.
+//! Windows of a week.
 
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Waits while windows and steps of seven days are about to end: no run may cross their bounds.
+/// Waits until no window or step of seven days ends within the next five minutes, so that no run crosses
+/// such a boundary.
 pub(crate) fn wait_for_a_quiet_week() {
     const WEEK: u64 = 7 * 24 * 3600;
     const RUN: u64 = 300;

@@ -1,24 +1,26 @@
-//! Asking a store by its own clock, and what to ask at random.
+//! Operations on a store by its own clock, chosen by a test or at random.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use tollgate_core::{Act, Apply, Decision, Id, Item, Key, Name, Op, Policy, Store, StoreError};
 use tollgate_redis::RedisStore;
 
-/// Waiting for an answer is not what these tests are about, and the machine may be busy.
-const DEADLINE: Duration = Duration::from_secs(30);
+use super::errors::with_causes;
+
+/// The response timeout. Long, since the machine may be busy and these tests are not about timeouts.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn connect(url: &str, prefix: &str) -> RedisStore {
-    RedisStore::builder(url).prefix(prefix).response_timeout(DEADLINE).connect().await.unwrap()
+    let builder = RedisStore::builder(url).prefix(prefix).response_timeout(RESPONSE_TIMEOUT);
+    builder.connect().await.unwrap()
 }
 
 pub(crate) fn policy(name: &str, lines: &[&str]) -> Policy {
     Policy::parse(Name::new(name).unwrap(), lines).unwrap()
 }
 
-/// Limits that are as new after a second or two.
-const BRIEF: [&[&str]; 13] = [
+/// Limits that reset within a second or two.
+const SHORT_LIVED: [&[&str]; 13] = [
     &["gcra 100/s burst 20"],
     &["token-bucket 100/s burst 20"],
     &["leaky-bucket size 20 drip 10 every 100ms"],
@@ -34,14 +36,15 @@ const BRIEF: [&[&str]; 13] = [
     &["gcra 100/s burst 9 per ip", "sliding-window 20/1s per user", "request-window 9/1s per all"],
 ];
 
-/// Policies of these limits.
-pub(crate) fn brief() -> Vec<Policy> {
-    (0..).zip(BRIEF).map(|(number, lines)| policy(&format!("brief-{number}"), lines)).collect()
+/// Returns policies of limits that reset within a second or two.
+pub(crate) fn short_lived_policies() -> Vec<Policy> {
+    let numbered = (0..).zip(SHORT_LIVED);
+    numbered.map(|(number, lines)| policy(&format!("brief-{number}"), lines)).collect()
 }
 
-/// What to do with a key under a policy.
+/// One operation on a key under a policy.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish<'p> {
+pub(crate) struct Operation<'p> {
     pub(crate) policy: &'p Policy,
     pub(crate) key: String,
     pub(crate) act: Act,
@@ -49,12 +52,12 @@ pub(crate) struct Wish<'p> {
     pub(crate) id: Option<String>,
 }
 
-impl<'p> Wish<'p> {
-    pub(crate) fn new(policy: &'p Policy, key: &str, act: Act, cost: u64) -> Wish<'p> {
-        Wish { policy, key: key.to_owned(), act, cost, id: None }
+impl<'p> Operation<'p> {
+    pub(crate) fn new(policy: &'p Policy, key: &str, act: Act, cost: u64) -> Operation<'p> {
+        Operation { policy, key: key.to_owned(), act, cost, id: None }
     }
 
-    pub(crate) fn with_id(mut self, id: &str) -> Wish<'p> {
+    pub(crate) fn with_id(mut self, id: &str) -> Operation<'p> {
         self.id = Some(id.to_owned());
         self
     }
@@ -69,41 +72,36 @@ impl<'p> Wish<'p> {
     }
 }
 
-/// Asks for all of them in one call.
-pub(crate) async fn ask_all(
+/// Applies all operations in one call.
+pub(crate) async fn apply_all(
     store: &RedisStore,
-    wishes: &[Wish<'_>],
+    operations: &[Operation<'_>],
 ) -> Vec<Result<Decision, StoreError>> {
-    let items: Vec<Vec<Item<'_>>> = wishes.iter().map(Wish::items).collect();
-    let ops: Vec<Op<'_>> = wishes.iter().zip(&items).map(|(wish, items)| wish.op(items)).collect();
+    let items: Vec<Vec<Item<'_>>> = operations.iter().map(Operation::items).collect();
+    let ops = operations.iter().zip(&items).map(|(operation, items)| operation.op(items));
+    let ops: Vec<Op<'_>> = ops.collect();
     let mut out = vec![Err(StoreError::unanswered()); ops.len()];
-    if let Apply::Pending(later) = store.apply(&ops, None, &mut out) {
-        later.await;
+    if let Apply::Pending(pending) = store.apply(&ops, None, &mut out) {
+        pending.await;
     }
     out
 }
 
-/// Asks for one, which must be answered.
-pub(crate) async fn ask(store: &RedisStore, wish: Wish<'_>) -> Decision {
-    let answer = ask_all(store, std::slice::from_ref(&wish)).await.remove(0);
-    answer.unwrap_or_else(|error| panic!("{}: {wish:?}", in_words(&error)))
+/// Applies one operation, which must succeed.
+pub(crate) async fn apply(store: &RedisStore, operation: Operation<'_>) -> Decision {
+    let result = apply_all(store, std::slice::from_ref(&operation)).await.remove(0);
+    result.unwrap_or_else(|error| panic!("{}: {operation:?}", with_causes(&error)))
 }
 
-/// An error with its cause.
-pub(crate) fn in_words(error: &StoreError) -> String {
-    let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-    format!("{error}{source}")
-}
+/// A random number generator with a fixed sequence for each seed: `SplitMix64`, the smallest there is.
+pub(crate) struct Rng(u64);
 
-/// Random numbers that are the same in every run: `SplitMix64`, as small as a generator can be.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Dice {
-        Dice(seed)
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
+        Rng(seed)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -115,15 +113,20 @@ impl Dice {
         &choices[usize::try_from(self.below(choices.len() as u64)).unwrap()]
     }
 
-    /// Any of these acts on any key, with or without an id.
-    pub(crate) fn wish<'p>(&mut self, policies: &'p [Policy], keys: u64, acts: &[Act]) -> Wish<'p> {
+    /// Returns any of these acts on any of so many keys, with or without an id.
+    pub(crate) fn operation<'p>(
+        &mut self,
+        policies: &'p [Policy],
+        keys: u64,
+        acts: &[Act],
+    ) -> Operation<'p> {
         let (policy, act) = (self.one_of(policies), *self.one_of(acts));
         let key = format!("key {}", self.below(keys));
-        let wish = Wish::new(policy, &key, act, self.below(4));
+        let operation = Operation::new(policy, &key, act, self.below(4));
         if act.needs_id() || self.below(4) == 0 {
             let id = format!("id {}", self.below(5));
-            return wish.with_id(&id);
+            return operation.with_id(&id);
         }
-        wish
+        operation
     }
 }

@@ -1,12 +1,11 @@
-//! Worker processes for tests: this test program itself, started again.
+//! Worker processes that load a store together: this test program itself, started again.
 //!
-//! A test program that has a crew has a test named `worker` that calls [`work_if_told`]. Run by hand it
-//! does nothing; in a process of the crew it takes jobs from standard input, a line each, and answers
-//! each with a line. It ends with its input, so that no worker outlives the tests.
+//! A test program with workers has a test named `worker` that calls [`run_worker`]. Run by hand it does
+//! nothing. In a worker process it reads jobs from standard input, a line each, and writes a line with the
+//! result of each. It ends with its input, so that no worker outlives the tests.
 
 use std::collections::BTreeMap;
 use std::env;
-use std::error::Error as _;
 use std::io::{self, BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
@@ -17,52 +16,54 @@ use tokio::runtime::{Builder, Runtime};
 use tollgate_core::{Act, Apply, Decision, Item, Key, Limit, Name, Op, Store, StoreError};
 use tollgate_redis::RedisStore;
 
-/// Operating-system processes.
+use super::errors::with_causes;
+use super::operations::connect;
+
+/// Number of worker processes.
 pub(crate) const PROCESSES: u64 = 4;
-/// Tasks in each of them.
+/// Number of tasks in each process.
 pub(crate) const TASKS: usize = 64;
-/// Attempts of all processes together.
+/// Number of attempts of all processes together.
 const ATTEMPTS: u64 = 100_000;
 
-/// Set in a worker: the address of the store.
-const ADDRESS: &str = "TOLLGATE_WORKER_FOR";
-/// Longer than any job takes, so that a store that hangs is a failed test.
-const HANGS: Duration = Duration::from_secs(600);
-/// Waiting for an answer is not what these tests are about, and the machine may be busy.
-const DEADLINE: Duration = Duration::from_secs(30);
-/// Separates the words of jobs and answers.
+/// Environment variable that is set in a worker: the URL of the store.
+const STORE_URL: &str = "TOLLGATE_WORKER_STORE";
+/// Maximum duration of a job: a store that hangs fails the test.
+const JOB_TIMEOUT: Duration = Duration::from_secs(600);
+/// Separates the fields of jobs and results.
 const TAB: &str = "\t";
-const ANSWER: &str = "tally\t";
+/// What the line of a result begins with.
+const RESULT: &str = "tally\t";
 
 fn is_long() -> bool {
     env::var("TOLLGATE_LONG").as_deref() == Ok("1")
 }
 
-/// How often each policy is tried.
+/// Returns how often each policy is tested.
 pub(crate) fn runs() -> u32 {
     if is_long() { 20 } else { 3 }
 }
 
 /// Writes a line past the test harness, which hides what `eprintln!` writes in tests that pass.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// What the attempts came to.
+/// The results of many attempts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) admitted: u64,
     pub(crate) denied: u64,
-    /// How often each error was answered.
+    /// Number of occurrences of each error.
     pub(crate) errors: BTreeMap<String, u64>,
 }
 
 impl Tally {
-    fn count(&mut self, answer: &Result<Decision, StoreError>) {
-        match answer {
+    fn count(&mut self, result: &Result<Decision, StoreError>) {
+        match result {
             Ok(decision) if decision.allowed => self.admitted += 1,
             Ok(_) => self.denied += 1,
-            Err(error) => *self.errors.entry(in_words(error)).or_default() += 1,
+            Err(error) => *self.errors.entry(with_causes(error)).or_default() += 1,
         }
     }
 
@@ -91,25 +92,19 @@ impl Tally {
     }
 }
 
-/// An error with its cause, on one line.
-pub(crate) fn in_words(error: &StoreError) -> String {
-    let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-    format!("{error}{source}").replace(['\n', '\t'], " ")
-}
-
 /// Many attempts at one key.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) key: String,
     pub(crate) limits: Vec<String>,
-    /// How many attempts all processes make together.
+    /// Number of attempts of all processes together.
     pub(crate) attempts: u64,
-    /// How many of them it makes in one call.
+    /// Number of attempts in one call.
     pub(crate) batch: u64,
 }
 
 impl Job {
-    /// The job of one run: all attempts one by one, or some of them together in every other run.
+    /// Creates the job of one run. In every other run several attempts are made in one call.
     pub(crate) fn new(limits: &[&str], run: u32) -> Job {
         Job {
             key: format!("{limits:?} {run}"),
@@ -119,7 +114,7 @@ impl Job {
         }
     }
 
-    /// What must come of it if so many fit.
+    /// Returns the expected results if so many are admitted.
     pub(crate) fn expected(&self, admitted: u64) -> Tally {
         Tally { admitted, denied: self.attempts - admitted, ..Tally::default() }
     }
@@ -137,117 +132,113 @@ impl Job {
     }
 }
 
-/// The policy all jobs share.
-pub(crate) fn policy() -> Name {
+/// Returns the name of the policy that all jobs share.
+pub(crate) fn policy_name() -> Name {
     Name::new("hammer").unwrap()
 }
 
-pub(crate) fn parse(lines: &[String]) -> Vec<Limit> {
+pub(crate) fn parse_limits(lines: &[String]) -> Vec<Limit> {
     lines.iter().map(|line| line.parse().unwrap()).collect()
 }
 
-/// One operation on a key, `times` in one call.
-pub(crate) async fn ask(
+/// Applies the same operation on a key several times, in one call.
+pub(crate) async fn apply_times(
     store: &RedisStore,
     (key, limits): (&str, &[Limit]),
     act: Act,
     times: usize,
 ) -> Vec<Result<Decision, StoreError>> {
-    let (policy, subject) = (policy(), Key::new(key.as_bytes()).unwrap().into());
+    let (policy, subject) = (policy_name(), Key::new(key.as_bytes()).unwrap().into());
     let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
     let op = Op { policy: &policy, items: &items, act, cost: 1, id: None };
     let ops = vec![op; times];
     let mut out = vec![Err(StoreError::unanswered()); times];
-    if let Apply::Pending(later) = store.apply(&ops, None, &mut out) {
-        later.await;
+    if let Apply::Pending(pending) = store.apply(&ops, None, &mut out) {
+        pending.await;
     }
     out
 }
 
-/// A store that waits long enough on a busy machine.
-pub(crate) async fn connect(url: &str) -> RedisStore {
-    RedisStore::builder(url).response_timeout(DEADLINE).connect().await.unwrap()
-}
-
-/// Does jobs until there are no more, if this process is a worker.
-pub(crate) fn work_if_told() {
-    let Ok(url) = env::var(ADDRESS) else { return };
+/// Runs jobs until standard input ends, if this process is a worker.
+pub(crate) fn run_worker() {
+    let Ok(url) = env::var(STORE_URL) else { return };
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let store = Arc::new(runtime.block_on(connect(&url)));
-    answer(&Tally::default());
+    let store = Arc::new(runtime.block_on(connect(&url, "tg")));
+    // Says that it is connected.
+    write_result(&Tally::default());
     for line in io::stdin().lock().lines() {
         let job = Job::parse(&line.unwrap()).unwrap();
-        answer(&work(&runtime, &store, &job));
+        write_result(&run_job(&runtime, &store, &job));
     }
 }
 
-fn answer(tally: &Tally) {
-    // The harness may have begun a line of its own.
-    let line = format!("\n{ANSWER}{}\n", tally.to_line());
+fn write_result(tally: &Tally) {
+    // The test harness may have begun a line of its own.
+    let line = format!("\n{RESULT}{}\n", tally.to_line());
     io::stdout().write_all(line.as_bytes()).unwrap();
     io::stdout().flush().unwrap();
 }
 
-fn work(runtime: &Runtime, store: &Arc<RedisStore>, job: &Job) -> Tally {
+fn run_job(runtime: &Runtime, store: &Arc<RedisStore>, job: &Job) -> Tally {
     let left = Arc::new(AtomicU64::new(job.attempts / PROCESSES));
     let start = || {
         let (store, job, left) = (Arc::clone(store), job.clone(), Arc::clone(&left));
-        runtime.spawn(async move { attempts(&store, &job, &left).await })
+        runtime.spawn(async move { attempt_all(&store, &job, &left).await })
     };
     let tasks: Vec<_> = (0..TASKS).map(|_| start()).collect();
     let mut tally = Tally::default();
     runtime.block_on(async {
         for task in tasks {
-            tally.add(tokio::time::timeout(HANGS, task).await.unwrap().unwrap());
+            tally.add(tokio::time::timeout(JOB_TIMEOUT, task).await.unwrap().unwrap());
         }
     });
     tally
 }
 
-/// Attempts until all tasks together have made enough.
-async fn attempts(store: &RedisStore, job: &Job, left: &AtomicU64) -> Tally {
-    let limits = parse(&job.limits);
+/// Makes attempts until all tasks together have made as many as the job asks for.
+async fn attempt_all(store: &RedisStore, job: &Job, left: &AtomicU64) -> Tally {
+    let limits = parse_limits(&job.limits);
     let mut tally = Tally::default();
     let rest = |left: u64| left.checked_sub(job.batch.min(left)).filter(|rest| *rest < left);
     while let Ok(before) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest) {
         let times = usize::try_from(job.batch.min(before)).unwrap();
-        let answers = ask(store, (&job.key, &limits), Act::Check, times).await;
-        answers.iter().for_each(|answer| tally.count(answer));
+        let results = apply_times(store, (&job.key, &limits), Act::Check, times).await;
+        results.iter().for_each(|result| tally.count(result));
     }
     tally
 }
 
-/// Several processes that work for this one.
-pub(crate) struct Crew {
+/// Several worker processes.
+pub(crate) struct Workers {
     workers: Vec<Worker>,
 }
 
 struct Worker {
     process: Child,
-    orders: ChildStdin,
-    answers: Lines<BufReader<ChildStdout>>,
+    stdin: ChildStdin,
+    stdout: Lines<BufReader<ChildStdout>>,
 }
 
-impl Crew {
-    /// Starts them; each is connected when this returns.
-    pub(crate) fn new(url: &str) -> Crew {
+impl Workers {
+    /// Starts the processes, and waits until each is connected.
+    pub(crate) fn start(url: &str) -> Workers {
         let mut workers: Vec<Worker> = (0..PROCESSES).map(|_| Worker::start(url)).collect();
         let pids: Vec<String> = workers.iter().map(|w| w.process.id().to_string()).collect();
-        say(&format!("worker processes {}, {TASKS} tasks each", pids.join(", ")));
+        print_line(&format!("worker processes {}, {TASKS} tasks each", pids.join(", ")));
         for worker in &mut workers {
-            worker.answer();
+            worker.result();
         }
-        Crew { workers }
+        Workers { workers }
     }
 
-    /// Has one job done by all of them at once.
-    pub(crate) fn do_together(&mut self, job: &Job) -> Tally {
+    /// Runs one job in all processes at the same time.
+    pub(crate) fn run(&mut self, job: &Job) -> Tally {
         for worker in &mut self.workers {
-            writeln!(worker.orders, "{}", job.to_line()).unwrap();
+            writeln!(worker.stdin, "{}", job.to_line()).unwrap();
         }
         let mut all = Tally::default();
         for worker in &mut self.workers {
-            all.add(worker.answer());
+            all.add(worker.result());
         }
         all
     }
@@ -256,15 +247,15 @@ impl Crew {
 impl Worker {
     fn start(url: &str) -> Worker {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "worker", "--nocapture"]).env(ADDRESS, url);
+        command.args(["--exact", "worker", "--nocapture"]).env(STORE_URL, url);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (orders, answers) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        Worker { process, orders, answers: BufReader::new(answers).lines() }
+        let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        Worker { process, stdin, stdout: BufReader::new(stdout).lines() }
     }
 
-    fn answer(&mut self) -> Tally {
+    fn result(&mut self) -> Tally {
         let line =
-            self.answers.find_map(|line| Some(line.unwrap().split_once(ANSWER)?.1.to_owned()));
+            self.stdout.find_map(|line| Some(line.unwrap().split_once(RESULT)?.1.to_owned()));
         let line = line.unwrap_or_else(|| panic!("worker {} has failed", self.process.id()));
         Tally::parse(&line).unwrap()
     }

@@ -1,0 +1,59 @@
+-- Replies kept under the id of an operation, so that a retry gets the reply of the first time.
+--
+-- One string for each id: a version, and an entry for each operation that was done under it: the number
+-- of the operation, until when it is kept, the generation of the subject's ids (a reset without an id
+-- begins a new one, so that older entries no longer count), and the reply.
+--
+-- Sections:
+--   recall       returns a kept reply; otherwise defines what `remember` needs
+--   remember     keeps the reply of this call
+--   forget       deletes the replies of this id
+--   forget_all   begins a new generation
+--
+-- Expects, read only:
+-- luacheck: read globals call unpack pack sub byte format time args rest_at allowed changed reply
+-- Placeholders (see README.md):
+-- luacheck: read globals ACT ARGUMENT ID_KEY GENERATION_KEY GENERATION_TTL_MS SLACK_MS VERSION VERSION_CHAR
+-- luacheck: read globals REMEMBERED KEPT_REPLY
+
+--: recall
+local known, generation = call('GET', KEYS[ID_KEY]), call('GET', KEYS[GENERATION_KEY]) or ''
+local last_expiry, others = time, ''
+if known then
+  if byte(known) ~= VERSION then
+    return redis.error_reply('TGSTATE the key of an id holds a value that this version did not write')
+  end
+  local place = 2
+  while place <= #known do
+    local act, expiry, of_generation, kept_reply, next = unpack('<BI7I2c0I4c0', known, place)
+    if of_generation == generation then
+      if act == ACT then
+        if time < expiry then return pack('<B', REMEMBERED) .. kept_reply end
+      else
+        others = others .. sub(known, place, next - 1)
+        if expiry > last_expiry then last_expiry = expiry end
+      end
+    end
+    place = next
+  end
+end
+
+--: remember
+if changed and allowed then
+  local expiry = time + unpack('<I7', args, ARGUMENT)
+  if expiry > last_expiry then last_expiry = expiry end
+  local kept_reply = KEPT_REPLY
+  local ttl = (last_expiry - time) / 1000 + SLACK_MS
+  --+ min_ttl
+  local entry = pack('<BI7I2c0I4c0', ACT, expiry, #generation, generation, #kept_reply, kept_reply)
+  call('PSETEX', KEYS[ID_KEY], format('%d', ttl), VERSION_CHAR .. others .. entry)
+  if generation ~= '' then call('PEXPIRE', KEYS[GENERATION_KEY], GENERATION_TTL_MS) end
+end
+
+--: forget
+call('DEL', KEYS[ID_KEY])
+
+--: forget_all
+generation = tostring(call('INCR', KEYS[GENERATION_KEY]))
+call('PEXPIRE', KEYS[GENERATION_KEY], GENERATION_TTL_MS)
+others, last_expiry = '', time

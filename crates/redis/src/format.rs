@@ -1,0 +1,23 @@
+//! Numbers that the scripts and this crate share: what is kept in the store, and what a reply begins with.
+
+/// The first byte of every value and of every list of states in a reply.
+///
+/// A release that changes the format takes another number, and must still read this one.
+pub(crate) const VERSION: u8 = 1;
+
+/// First byte of a reply: the operation was allowed. 0 means denied.
+pub(crate) const ALLOWED: u8 = 1;
+/// First byte of a reply: the time lies outside the calendar windows that were sent; nothing was done.
+pub(crate) const WINDOWS_NEEDED: u8 = 2;
+/// First byte of a reply: the debt would be too large; nothing was done.
+pub(crate) const OVERDRAWN: u8 = 3;
+/// First byte of a reply: the operation was done before under the same id, and the first reply follows.
+pub(crate) const REMEMBERED: u8 = 4;
+
+/// How many bytes the body of each rule takes in the store, by the number of the rule. 0 for those that
+/// begin with their size.
+pub(crate) const BODY_BYTES: [usize; 8] = [0, 22, 25, 21, 0, 28, 38, 0];
+/// How many bytes a reply has for a state whose body begins with its size.
+pub(crate) const SUMMARY_BYTES: usize = 21;
+/// How many bytes the argument of a script begins with: the cost (4) and the time (7).
+pub(crate) const HEAD_BYTES: usize = 11;

@@ -1,0 +1,113 @@
+//! What stands for the placeholders and variables of the parts: see `lua/README.md`.
+
+use tollgate_core::storage::{MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL};
+use tollgate_core::{Act, Span};
+
+use super::assemble::{Assembly, Context};
+use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
+use crate::format::{BODY_BYTES, OVERDRAWN, REMEMBERED, VERSION, WINDOWS_NEEDED};
+use crate::shape::Idempotency;
+
+/// How long a generation of ids is known, in milliseconds: longer than any reply that belongs to it.
+const GENERATION_TTL_MS: u64 = 65_000;
+
+/// How long a reservation under a handle of our own may wait for its commit. It counts among the
+/// reservations of its key, so that what a crash left behind must not stay for long.
+const COMMIT_TTL: Span = Span::from_micros(60_000_000);
+
+impl Assembly<'_> {
+    /// Adds a line of a part, with its placeholders and variables replaced.
+    pub(super) fn line(&mut self, limit: Context, line: &str) {
+        let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut rest = line;
+        while let Some(start) = rest.find(in_word) {
+            let (before, from) = rest.split_at(start);
+            let (word, mut after) = from.split_at(from.find(|c| !in_word(c)).unwrap_or(from.len()));
+            self.out.push_str(before);
+            match (word, after.strip_prefix('.')) {
+                ("limit" | "subject", Some(field)) => {
+                    let length = field.find(|c| !in_word(c)).unwrap_or(field.len());
+                    let (name, rest) = field.split_at(length);
+                    let variable = match word {
+                        "limit" => self.limit_variable(limit, name),
+                        _ => subject_variable(limit.subject, name),
+                    };
+                    self.out.push_str(&variable);
+                    after = rest;
+                }
+                _ => {
+                    let value = self.placeholder(limit, word);
+                    self.out.push_str(value.as_deref().unwrap_or(word));
+                }
+            }
+            rest = after;
+        }
+        self.add(rest);
+    }
+
+    fn placeholder(&self, limit: Context, name: &str) -> Option<String> {
+        let (subjects, rule) = (self.shape.subject_count(), limit.kind.number());
+        let number = match name {
+            "ARGUMENT" => self.argument_of(limit.index),
+            "POSITION" => limit.position,
+            "SUBJECT_KEY" => limit.subject + 1,
+            "ID_KEY" => subjects + 1,
+            "GENERATION_KEY" if self.shape.idempotency == Idempotency::ForgetAll => subjects + 1,
+            "GENERATION_KEY" => subjects + 2,
+            "ACT" => act_number(self.shape.idempotency),
+            "MAX_RESERVATIONS" => MAX_RESERVATIONS,
+            "VERSION" => usize::from(VERSION),
+            "WINDOWS_NEEDED" => usize::from(WINDOWS_NEEDED),
+            "OVERDRAWN" => usize::from(OVERDRAWN),
+            "REMEMBERED" => usize::from(REMEMBERED),
+            // The fields of a reservation, and of a lease.
+            "TAKEN_AT" | "LEASE_END" => 1,
+            "AMOUNT" | "LEASE_COUNT" => 2,
+            "REFUNDABLE" | "LEASE_HANDLE" => 3,
+            "EXPIRES_AT" => 4,
+            "HANDLE" => 5,
+            "COUNT_DENIED" => return Some(self.counts_denied(limit).to_string()),
+            "TAG" => return Some(format!("'{}'", tag(limit.position, rule))),
+            "TAG_WITH_RESERVATIONS" => return Some(format!("'{}'", tag(limit.position, rule + 8))),
+            "BODY_BYTES" => return Some(body_bytes_in_lua(self, limit)),
+            "ALL_BODY_BYTES" => {
+                return Some(BODY_BYTES.map(|bytes| bytes.to_string())[1..].join(", "));
+            }
+            "VERSION_CHAR" => return Some(format!("'\\{VERSION}'")),
+            // For a commit, the reply of what was reserved came with the argument.
+            "KEPT_REPLY" if self.shape.commits.is_some() => {
+                return Some("sub(args, rest_at)".into());
+            }
+            "KEPT_REPLY" => return Some("sub(args, rest_at) .. reply".into()),
+            _ => return self.duration(name).map(|duration| duration.to_string()),
+        };
+        Some(number.to_string())
+    }
+
+    /// Placeholders for durations and for amounts that do not fit into `usize` everywhere.
+    fn duration(&self, name: &str) -> Option<u64> {
+        Some(match name {
+            "SLACK_MS" => SLACK_MS,
+            "GENERATION_TTL_MS" if self.shape.explicit_time => 2 * MIN_TTL_MS,
+            "GENERATION_TTL_MS" => GENERATION_TTL_MS,
+            "RESERVATION_TTL" if self.shape.internal_handle => COMMIT_TTL.as_micros(),
+            "RESERVATION_TTL" => RESERVATION_TTL.as_micros(),
+            "RESERVATION_EXTENSION" => RESERVATION_TTL.as_micros() - COMMIT_TTL.as_micros(),
+            "MAX_COUNT" => MAX_COUNT,
+            "MAX_SPAN" => Span::MAX.as_micros(),
+            _ => return None,
+        })
+    }
+}
+
+/// The variable that parts call `subject.name`.
+pub(super) fn subject_variable(subject: usize, name: &str) -> String {
+    format!("{name}_{}", subject + 1)
+}
+
+/// Returns the number of an act among the replies kept under an id.
+fn act_number(idempotency: Idempotency) -> usize {
+    let is_it =
+        |act: &Act| [Idempotency::Remember(*act), Idempotency::Recall(*act)].contains(&idempotency);
+    Act::ALL.iter().position(is_it).unwrap_or(Act::ALL.len())
+}

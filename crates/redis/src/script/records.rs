@@ -1,0 +1,250 @@
+//! The code of a script that reads records, writes them and replies with them.
+
+use std::fmt::Write as _;
+
+use tollgate_core::Act;
+
+use super::assemble::{Assembly, Context, MAX_IN_LOCALS};
+use crate::format::{ALLOWED, BODY_BYTES, VERSION};
+use crate::shape::RuleKind;
+
+/// How long a state is kept past its reset, in milliseconds.
+pub(super) const SLACK_MS: u64 = 1_000;
+/// Least time to live of everything while times are passed in, in milliseconds: a slow run changes nothing.
+pub(super) const MIN_TTL_MS: u64 = 3_600_000;
+
+/// The variables of a limit; `lua/README.md` says what they are.
+const LIMIT_VARIABLES: [&str; 9] = [
+    "body_at",
+    "reservations_at",
+    "record",
+    "new_body",
+    "new_reservations",
+    "old_expiry",
+    "new_expiry",
+    "old_summary",
+    "new_summary",
+];
+
+impl Assembly<'_> {
+    pub(super) fn read(&mut self, subject: usize) {
+        if self.shape.limits.len() <= MAX_IN_LOCALS {
+            for limit in self.limits_of(subject) {
+                let variables = LIMIT_VARIABLES.map(|name| self.limit_variable(limit, name));
+                self.add(&format!("local {}", variables.join(", ")));
+            }
+        }
+        let s = subject + 1;
+        self.add(&format!("local irregular_{s} = false"));
+        self.add(&format!("local value_{s} = call('GET', KEYS[{s}])"));
+        self.add(&format!("local rest_{s} = ''"));
+        self.section(Context { subject, ..self.no_limit() }, "read");
+    }
+
+    pub(super) fn write(&mut self) {
+        let changed = self.counting().into_iter().map(|limit| {
+            let [body, reservations] =
+                ["new_body", "new_reservations"].map(|name| self.limit_variable(limit, name));
+            format!("{body} ~= nil or {reservations} ~= nil")
+        });
+        let changed = changed.collect::<Vec<_>>().join(" or ");
+        match self.shape.act {
+            Act::Reset => self.write_if("true"),
+            _ if changed.is_empty() => {}
+            Act::Check if !self.any_counts_denied() => {
+                let regular = self.all_regular();
+                self.write_regular_if(&format!("allowed and {regular}"));
+                self.write_if(&format!("allowed and not ({regular})"));
+            }
+            Act::Reserve if !self.any_counts_denied() => self.write_if("allowed"),
+            _ => self.write_if(&changed),
+        }
+    }
+
+    /// The condition that the value of every subject is laid out as expected.
+    fn all_regular(&self) -> String {
+        let subjects = 1..=self.shape.subject_count();
+        let irregular: Vec<String> = subjects.map(|s| format!("irregular_{s}")).collect();
+        format!("not ({})", irregular.join(" or "))
+    }
+
+    /// The short way to write, for a check that was allowed: each limit has a new body.
+    fn write_regular_if(&mut self, condition: &str) {
+        self.add(&format!("if {condition} then"));
+        for subject in 0..self.shape.subject_count() {
+            let s = subject + 1;
+            let mut records = String::new();
+            self.add("local expiry = 0");
+            for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
+                let tag = tag(limit.position, limit.kind.number());
+                let [body, expiry] =
+                    ["new_body", "new_expiry"].map(|name| self.limit_variable(limit, name));
+                let glue =
+                    if records.is_empty() { format!("'\\{VERSION}") } else { " .. '".into() };
+                let _ = write!(records, "{glue}{tag}' .. {body}");
+                self.add(&format!("if {expiry} > expiry then expiry = {expiry} end"));
+            }
+            if !records.is_empty() {
+                self.add(&format!("value_{s} = {records}"));
+                self.add(&format!("local ttl = (expiry - time) / 1000 + {SLACK_MS}"));
+                self.min_ttl();
+                self.add(&format!("call('PSETEX', KEYS[{s}], format('%d', ttl), value_{s})"));
+            }
+        }
+        self.add("end");
+    }
+
+    fn write_if(&mut self, condition: &str) {
+        self.add(&format!("if {condition} then"));
+        for subject in 0..self.shape.subject_count() {
+            self.section(Context { subject, ..self.no_limit() }, "write");
+        }
+        self.add("end");
+    }
+
+    /// Makes the reply: whether it is allowed, the time, and the states that are left.
+    pub(super) fn reply(&mut self) {
+        self.add(&format!("local states = '\\{VERSION}'"));
+        let values_suffice = self.replies_with_values();
+        if values_suffice {
+            let regular = self.all_regular();
+            let values = (1..=self.shape.subject_count()).map(|s| match s {
+                1 => format!("(value_1 or '\\{VERSION}')"),
+                _ => format!("(value_{s} and sub(value_{s}, 2) or '')"),
+            });
+            let values = values.collect::<Vec<_>>().join(" .. ");
+            self.add(&format!("if {regular} then states = {values} else"));
+        }
+        self.reply_each();
+        if values_suffice {
+            self.add("end");
+        }
+        // A dry run of what cannot be denied finds out whether it would change anything.
+        let would_change = self.shape.dry_run && !self.shape.act.can_be_denied();
+        let allowed = if would_change { "changed" } else { "allowed" };
+        self.add(&format!(
+            "local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, time) .. states"
+        ));
+    }
+
+    /// Whether the values of the subjects are what a reply has of the states.
+    fn replies_with_values(&self) -> bool {
+        let as_written =
+            self.shape.read_only || self.shape.act == Act::Check && !self.any_counts_denied();
+        as_written
+            && self.shape.subject_count() > 0
+            && self.counting().iter().all(|limit| body_bytes(limit.kind) > 0)
+    }
+
+    fn reply_each(&mut self) {
+        let limits = if self.shape.act == Act::Reset { Vec::new() } else { self.counting() };
+        for limit in limits {
+            let (bytes, s) = (body_bytes(limit.kind), limit.subject + 1);
+            let body = match bytes {
+                0 if self.shape.read_only => self.limit_variable(limit, "old_summary"),
+                0 => self.limit_variable(limit, "new_summary"),
+                _ => self.limit_variable(limit, "new_body"),
+            };
+            self.add(&format!("do local body = {body}"));
+            if bytes > 0 {
+                let at = self.limit_variable(limit, "body_at");
+                let unchanged = format!("sub(value_{s}, {at}, {at} + {})", bytes - 1);
+                self.add(&format!("if body == nil then body = {at} and {unchanged} end"));
+            }
+            let tag = tag(limit.position, limit.kind.number());
+            self.add(&format!("if body then states = states .. '{tag}' .. body end end"));
+        }
+    }
+
+    pub(super) fn min_ttl(&mut self) {
+        if self.shape.explicit_time {
+            self.add(&format!("if ttl < {MIN_TTL_MS} then ttl = {MIN_TTL_MS} end"));
+        }
+    }
+
+    /// Finds the bodies in a value that has one record without reservations for each limit, and nothing
+    /// else. Any other value is irregular.
+    pub(super) fn expected_layout(&mut self, subject: usize) {
+        if let Some(fixed) = self.fixed_layout(subject) {
+            return self.add(&fixed);
+        }
+        let s = subject + 1;
+        self.add(&format!("local place = 2\nirregular_{s} = byte(value_{s}) ~= {VERSION}"));
+        for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
+            let (at, tag) = (self.limit_variable(limit, "body_at"), tag_number(limit));
+            let bytes = body_bytes_in_lua(self, limit);
+            self.add(&format!(
+                "if not irregular_{s} and byte(value_{s}, place) == {tag} then\n\
+                 {at} = place + 1\nplace = {at} + {bytes}\nelse irregular_{s} = true end"
+            ));
+        }
+        self.add(&format!("if place ~= #value_{s} + 1 then irregular_{s} = true end"));
+    }
+
+    /// The same where no body begins with its size, so that all places are known beforehand.
+    fn fixed_layout(&self, subject: usize) -> Option<String> {
+        let s = subject + 1;
+        let mut place = 2;
+        let (mut tags, mut places) = (format!("byte(value_{s}) == {VERSION}"), String::new());
+        for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
+            let bytes = Some(body_bytes(limit.kind)).filter(|bytes| *bytes > 0)?;
+            let _ = write!(tags, "\nand byte(value_{s}, {place}) == {}", tag_number(limit));
+            let at = self.limit_variable(limit, "body_at");
+            let _ = writeln!(places, "{at} = {}", place + 1);
+            place += 1 + bytes;
+        }
+        let bytes = place - 1;
+        let regular = format!("#value_{s} == {bytes} and {tags}");
+        Some(format!("if {regular} then\n{places}else irregular_{s} = true end"))
+    }
+
+    /// Gives a record to the limit it belongs to.
+    pub(super) fn assign_record(&mut self, subject: usize) {
+        let s = subject + 1;
+        let mut word = "if";
+        for limit in self.limits_of(subject) {
+            let (position, rule) = (limit.position, limit.kind.number());
+            let [whole, body, reservations] = ["record", "body_at", "reservations_at"]
+                .map(|name| self.limit_variable(limit, name));
+            self.add(&format!("{word} position == {position} then {whole} = record"));
+            self.add(&format!(
+                "if rule == {rule} then {body}, {reservations} = body, reservations end"
+            ));
+            word = "elseif";
+        }
+        self.add(&format!("else rest_{s} = rest_{s} .. record end"));
+    }
+
+    pub(super) fn keep_all(&mut self, subject: usize) {
+        if self.shape.act == Act::Reset {
+            return;
+        }
+        for limit in self.limits_of(subject) {
+            self.section(limit, "keep");
+        }
+    }
+}
+
+fn body_bytes(kind: RuleKind) -> usize {
+    BODY_BYTES.get(usize::from(kind.number())).copied().unwrap_or(0)
+}
+
+/// Returns how long the body of a limit is, as an expression in Lua.
+pub(super) fn body_bytes_in_lua(assembly: &Assembly<'_>, limit: Context) -> String {
+    match body_bytes(limit.kind) {
+        0 => {
+            let at = assembly.limit_variable(limit, "body_at");
+            format!("4 + unpack('<I4', value_{}, {at})", limit.subject + 1)
+        }
+        bytes => bytes.to_string(),
+    }
+}
+
+fn tag_number(limit: Context) -> usize {
+    limit.position * 16 + usize::from(limit.kind.number())
+}
+
+/// Returns a tag as it stands in a Lua string.
+pub(super) fn tag(position: usize, rule: u8) -> String {
+    format!("\\{:03}", position * 16 + usize::from(rule))
+}
