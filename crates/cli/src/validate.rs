@@ -33,7 +33,7 @@ fn print(report: &Report, file: &Path, json: bool) -> anyhow::Result<Outcome> {
     for Diagnostic { line, column, message: what, .. } in &report.errors {
         if json {
             let object = serde_json::json!({
-                "file": file.to_string_lossy(), "line": line, "column": column, "mistake": what,
+                "file": file.to_string_lossy(), "line": line, "column": column, "message": what,
             });
             writeln!(out, "{object}")?;
         } else {

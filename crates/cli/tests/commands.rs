@@ -291,8 +291,8 @@ fn validate_reads_the_policies_of_a_config() {
     let lines: Vec<u64> = errors.iter().map(|m| m["line"].as_u64().unwrap()).collect();
     assert_eq!(lines, [6, 8, 9, 10], "{}", ran.out);
     assert_eq!(errors[0]["column"], 11);
-    assert!(errors[2]["mistake"].as_str().unwrap().contains("did you mean \"limits\"?"));
-    assert!(errors[3]["mistake"].as_str().unwrap().contains("did you mean \"policy\"?"));
+    assert!(errors[2]["message"].as_str().unwrap().contains("did you mean \"limits\"?"));
+    assert!(errors[3]["message"].as_str().unwrap().contains("did you mean \"policy\"?"));
 }
 
 #[test]

@@ -65,3 +65,8 @@ pub use connect::{ConnectError, RedisStoreBuilder};
 pub use connection::target::InvalidUrl;
 pub use shape::MAX_LIMITS;
 pub use store::RedisStore;
+
+/// The examples of the guide are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/redis.md")]
+struct Guide;

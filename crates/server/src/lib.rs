@@ -33,3 +33,8 @@ pub use config::{
 };
 pub use limits::{HttpLimits, RespLimits};
 pub use server::{Server, ServerBuilder};
+
+/// The examples of the README are tests. This crate depends on all that they use.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
