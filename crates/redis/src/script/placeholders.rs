@@ -1,4 +1,4 @@
-//! What stands for the placeholders and variables of the parts: see `lua/README.md`.
+//! Replaces the placeholders and variables of the parts: see `lua/README.md`.
 
 use tollgate_core::storage::{MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL};
 use tollgate_core::{Act, Span};
