@@ -16,7 +16,7 @@ const MAX_POLICIES: usize = 10_000;
 
 /// How nodes share their counts, and whether that is supported yet.
 const DISTRIBUTION: [(&str, bool); 3] =
-    [("strict", true), ("write-behind", false), ("lease", false)];
+    [("strict", true), ("write-behind", false), ("prefetch", false)];
 /// What a check returns when the store is unavailable, and whether that is supported yet. Today it is an
 /// error, which denies the request.
 const ON_FAILURE: [(&str, bool); 3] = [("allow", false), ("deny", true), ("local", false)];

@@ -130,13 +130,13 @@ pub(crate) const CASES: [(&str, &str); 35] = [
          x-epoch, x-delta, leaky or none",
     ),
     (
-        "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"lese\"",
-        "3:16: policy.a.distribution is \"lese\"; expected strict, write-behind or lease (did \
-         you mean \"lease\"?)",
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"prefech\"",
+        "3:16: policy.a.distribution is \"prefech\"; expected strict, write-behind or prefetch \
+         (did you mean \"prefetch\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = []",
-        "3:16: policy.a.distribution is a list; expected strict, write-behind or lease",
+        "3:16: policy.a.distribution is a list; expected strict, write-behind or prefetch",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\non_failure = \"open\"",

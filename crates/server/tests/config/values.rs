@@ -56,7 +56,7 @@ fn unsupported_settings_are_reported() {
                     23:1: rule is not supported yet\n\
                     28:2: lists is not supported yet";
     assert_eq!(lines(&parse(DESIGN).unsupported), expected);
-    let rest = "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"lease\"\n\
+    let rest = "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"prefetch\"\n\
                 [server]\ngrpc = \"127.0.0.1:8081\"\n\
                 tls = { cert = \"a\", key = \"b\", client_ca = \"c\" }\n\
                 auth = { token_file = \"a\", admin_token_file = \"b\" }\n";
