@@ -46,9 +46,7 @@ pub struct Outcome {
 /// Fails if the operation is malformed, the debt would be too large, or there is not one state for
 /// each item. No state has changed then.
 pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Outcome, StoreError> {
-    if let Some(error) = op.validate() {
-        return Err(error);
-    }
+    op.validate()?;
     if op.items.len() != states.len() {
         return Err(StoreError::malformed("expected one state for each limit"));
     }

@@ -82,15 +82,17 @@ impl<'a> Op<'a> {
         leases.filter(|_| takes).fold(ID_TTL, Span::min)
     }
 
-    /// Returns the error for an operation that no store can apply.
-    #[must_use]
-    pub fn validate(&self) -> Option<StoreError> {
+    /// Checks what no store can apply.
+    ///
+    /// # Errors
+    /// Fails if the cost exceeds [`MAX_COST`], or an id is needed and missing.
+    pub fn validate(&self) -> Result<(), StoreError> {
         if self.cost > MAX_COST {
-            return Some(StoreError::malformed("cost exceeds 4294967295"));
+            return Err(StoreError::malformed("cost exceeds 4294967295"));
         }
         if self.act.needs_id() && self.id.is_none() {
-            return Some(StoreError::malformed("missing id"));
+            return Err(StoreError::malformed("missing id"));
         }
-        None
+        Ok(())
     }
 }

@@ -49,7 +49,7 @@ impl<'a> RateLimitHeaders<'a> {
         RateLimitHeaders { policy, decision, now, key: None }
     }
 
-    /// Sets the key that was checked. Only [`Dialect::Draft8`] uses it: the partition `pk` of all
+    /// Sets the key that was checked. Only [`Dialect::Draft8`](crate::Dialect::Draft8) uses it: the partition `pk` of all
     /// limits is a part of its hash.
     ///
     /// The dialect requires an unkeyed hash, so a client that guesses a key can verify the guess by

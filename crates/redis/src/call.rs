@@ -120,10 +120,10 @@ impl Call {
     }
 }
 
-/// Returns why no script can do an operation, if that is so.
-pub(crate) fn validate(op: &Op<'_>) -> Option<StoreError> {
+/// Fails if no script can do an operation.
+pub(crate) fn validate(op: &Op<'_>) -> Result<(), StoreError> {
     if op.items.len() > MAX_LIMITS {
-        return Some(StoreError::malformed("more than 16 limits in one operation"));
+        return Err(StoreError::malformed("more than 16 limits in one operation"));
     }
     op.validate()
 }

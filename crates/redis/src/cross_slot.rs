@@ -1,8 +1,9 @@
 //! Operations, all or nothing, whose subjects live in different slots of a cluster.
 //!
 //! No script can reach two nodes. So every slot is asked first (`prepare`). If one denies, that is the
-//! decision, and nothing was changed. If all allow, the cost is reserved in every slot, and then committed,
-//! or rolled back if another operation came in between. These are the bounds:
+//! decision, and nothing is changed but limits that count denied attempts. If all allow, the cost is
+//! reserved in every slot, and then committed, or rolled back if another operation came in between. These
+//! are the bounds:
 //!
 //! * An operation is never admitted wrongly. Meanwhile others may be denied because of a cost that is
 //!   rolled back a moment later.

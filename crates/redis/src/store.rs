@@ -153,7 +153,7 @@ fn interpret(
 /// Decides an operation that needs no call: it is invalid, or no limit counts anything and no reply is kept
 /// or forgotten.
 fn decide_locally(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
-    if let Some(invalid) = validate(op) {
+    if let Err(invalid) = validate(op) {
         return Some(Err(invalid));
     }
     if op.touches_state() {

@@ -34,7 +34,7 @@ pub(crate) struct Engine {
     store: StoreHandle,
     policies: ArcSwap<Policies>,
     threads: usize,
-    /// OutcomeCounters operations that brought their limits along.
+    /// Counts operations that brought their limits along.
     pub(crate) inline: OutcomeCounters,
     pub(crate) latency: Latency,
     pub(crate) reloads: Reloads,
@@ -145,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// OutcomeCounters where candidates decide otherwise. Their answers follow those of the operations.
+    /// Counts where candidates decide otherwise. Their answers follow those of the operations.
     fn compare<'o, 'a: 'o>(
         &self,
         worker_id: usize,

@@ -55,8 +55,8 @@ pub struct MemoryStore {
     pub(super) queues: Queues,
 }
 
-/// A number that distinguishes the stores of this process. Stores that were restored from the same
-/// snapshot hash alike, so their hashes do not.
+/// A number that distinguishes the stores of this process. The hash of a key does not: stores that were
+/// restored from the same snapshot hash alike.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoreNumber(u64);
 

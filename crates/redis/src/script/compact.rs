@@ -10,7 +10,7 @@ const RESERVED: &str = "and break do else elseif end false for function if in lo
     return then true until while redis call error_reply KEYS ARGV struct pack unpack string sub byte \
     format math floor ceil log table concat remove sort ipairs tostring";
 
-/// Returns the same program with the shortest text.
+/// Returns the same program with shorter text.
 pub(super) fn compact(script: &str) -> String {
     let lines = script.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut names = Names::new();

@@ -16,7 +16,7 @@ pub(crate) struct StoreHandle {
     /// The same store, if it is in memory.
     memory: Option<Arc<MemoryStore>>,
     clock: Clock,
-    /// Whether the last call reached the store.
+    /// Whether the store responded to the last call that needed it.
     is_up: AtomicBool,
     /// Limits how often a change of `is_up` is logged.
     changes: LogThrottle,

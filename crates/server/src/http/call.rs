@@ -27,7 +27,7 @@ pub(super) enum Format {
     One,
     /// Several decisions in JSON.
     Batch,
-    /// One decision for a proxy, by the status alone: this one if denied.
+    /// One decision for a proxy, which reads the status: 200 if allowed, this one if denied.
     Proxy { deny_status: u16 },
     /// No decision but a page.
     Page(Page),

@@ -20,8 +20,8 @@ pub(crate) struct TransportLimits {
     pub(crate) idle: Option<Duration>,
 }
 
-/// Read buffers for the connections of one protocol. A connection has a buffer only while it is being
-/// read, so that idle connections need no memory for one.
+/// Read buffers for the connections of one protocol. A connection has a buffer only while what it
+/// holds is read and answered, so that idle connections need no memory for one.
 pub(crate) struct BufferPool {
     pub(crate) limits: TransportLimits,
     buffers: Pool<Box<[u8]>>,

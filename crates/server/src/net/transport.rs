@@ -47,7 +47,7 @@ pub(crate) enum ReadEvent {
     Data(Box<[u8]>, usize),
     /// The rest of a message did not arrive in time.
     TimedOut,
-    /// Nothing more will arrive.
+    /// The connection is over: closed by the client or by us, idle for too long, or its responses unread.
     Closed,
 }
 
@@ -81,8 +81,8 @@ impl Transport {
         &self.buffers.limits
     }
 
-    /// Waits for the next bytes. The wait is bounded while the client has unread responses or has sent only
-    /// part of a message.
+    /// Waits for the next bytes. The wait is bounded by the idle timeout, and more tightly while the client has
+    /// unread responses or has sent only part of a message.
     pub(crate) async fn next(&mut self) -> ReadEvent {
         loop {
             // Nearly always everything is sent at once and nothing is partial, so that no timer is needed.

@@ -25,7 +25,7 @@ impl MemoryStore {
         self.apply_general(op, now)
     }
 
-    /// Applies any operation, without the thread cache.
+    /// Applies any operation, without the cached records.
     #[cold]
     #[inline(never)]
     pub(crate) fn apply_general(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {

@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn chunks_are_parsed_once_however_they_arrive() {
         let sent = "3;x=y\r\nabc\r\n1\r\nd\r\n0\r\n\r\n".as_bytes();
-        // Where the pieces that have come whole end, when so many bytes have come.
+        // Where the complete chunks end, when so many bytes have arrived.
         let ends = [(0, 0), (11, 0), (12, 12), (17, 12), (18, 18), (22, 18)];
         let mut chunked = ChunkedBody::default();
         for came in 0..sent.len() {

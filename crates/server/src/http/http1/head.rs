@@ -67,7 +67,7 @@ impl Head {
         };
         Request {
             method: self.method,
-            // The parser accepts only ASCII here.
+            // The parser accepts only UTF-8 here.
             target: text(&self.target).unwrap_or_default(),
             trace: self.trace.as_ref().and_then(text),
             is_json: self.is_json,

@@ -20,7 +20,7 @@ const FRAME: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Unsent {
     bytes: AtomicUsize,
-    /// Number of frames sent so far.
+    /// Number of frames and bodies that were sent or dropped so far: it grows while the client reads.
     frames: AtomicU64,
     progress: Notify,
 }
