@@ -1,6 +1,6 @@
 //! Every store decides alike: the same operations at the same instants, in memory and in Redis.
 //!
-//! `TOLLGATE_FAR_OPERATIONS` sets the number of random operations for each algorithm, and `TOLLGATE_SEED`
+//! `TOLLGATE_REMOTE_OPERATIONS` sets the number of random operations for each algorithm, and `TOLLGATE_SEED`
 //! the seed.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
@@ -116,7 +116,7 @@ fn compare(url: &str, algorithm: &'static str, several_subjects: bool) {
         Ok(())
     };
     let config = Config {
-        cases: (setting("TOLLGATE_FAR_OPERATIONS", OPERATIONS) / PER_CASE).max(1),
+        cases: (setting("TOLLGATE_REMOTE_OPERATIONS", OPERATIONS) / PER_CASE).max(1),
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(u64::from(setting("TOLLGATE_SEED", 1))),
         max_shrink_iters: 2_000,
