@@ -4,7 +4,8 @@
 //! the test starts. Exceptions are marked with a reason: ```` ```sh no-run: installs a crate ````. A fence `text` or
 //! `json` that follows a command with nothing but empty lines between is what it prints: each of its lines must be
 //! printed, in this order, with durations left out where a clock is involved; `…` stands for any lines. A fence
-//! with `file=NAME` is written to that file for the commands that follow.
+//! with a file name, such as ```` ```toml tollgate.toml ````, is
+//! written to that file for the commands that follow.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

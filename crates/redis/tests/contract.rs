@@ -12,7 +12,10 @@ use tollgate_redis::RedisStore;
 const CASES: u32 = 32;
 
 fn cases() -> u32 {
-    std::env::var("TOLLGATE_REMOTE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES)
+    std::env::var("TOLLGATE_REMOTE_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(CASES)
 }
 
 fn keeps_the_contract(url: &str) {

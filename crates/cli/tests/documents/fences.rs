@@ -18,7 +18,8 @@ impl Fence {
 
     /// Returns the file that the block is to be written to.
     pub(crate) fn file(&self) -> Option<&str> {
-        self.info.split(' ').find_map(|word| word.strip_prefix("file="))
+        let name = self.info.split(' ').nth(1)?;
+        (!name.starts_with("no-run") && name.contains('.')).then_some(name)
     }
 
     /// Returns `Some` for a shell command, with the reason why it is not run, if it is not.

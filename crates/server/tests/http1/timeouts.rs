@@ -9,7 +9,7 @@ use crate::support::Client;
 use crate::support::http::{self, HEALTHY, HEALTHZ, without_date};
 
 const TIMED_OUT: &str = "HTTP/1.1 408 Request Timeout\r\ncontent-type: application/problem+json\r\n\
-                    content-length: 117\r\nconnection: close\r\n\r\n\
+                    content-length: 119\r\nconnection: close\r\n\r\n\
                     {\"type\":\"about:blank\",\"title\":\"Request Timeout\",\"status\":408,\
                     \"detail\":\"the rest of the request did not arrive in time\"}";
 

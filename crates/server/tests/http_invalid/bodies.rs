@@ -12,7 +12,7 @@ const FRESH: &str = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after
                      \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
 
 /// Invalid chunks.
-const INVALID_CHUNKS: [&[u8]; 28] = [
+const INVALID_CHUNKS: [&[u8]; 34] = [
     b"x\r\n",
     b"-1\r\n",
     b"+b\r\n",
@@ -43,6 +43,13 @@ const INVALID_CHUNKS: [&[u8]; 28] = [
     b"b\r\n{\"key\":\"k\"}\r\n \r\n\r\n",
     // A parser that ends lines at a bare line feed would see other chunks than we do.
     b"b;x\ny\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    // White space after a size, and extensions that are none (RFC 9112, 7.1.1).
+    b"b;\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b \r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b;x \r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b;x=\"a\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b;(x)\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
+    b"b\r\n{\"key\":\"k\"}\r\n0;\r\n\r\n",
 ];
 
 /// Invalid trailers: they could hide a request that another parser sees.
@@ -56,14 +63,12 @@ const INVALID_TRAILERS: [&[u8]; 6] = [
 ];
 
 /// Valid chunks.
-const VALID_CHUNKS: [&str; 12] = [
+const VALID_CHUNKS: [&str; 10] = [
     "b\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
     "B\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
     "000000000000000b\r\n{\"key\":\"k\"}\r\n000\r\n\r\n",
     "b;x\r\n{\"key\":\"k\"}\r\n0;y=z\r\n\r\n",
     "b;x=\"a;b\"\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
-    "b;\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
-    "b \r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
     "b \t;x\r\n{\"key\":\"k\"}\r\n0\r\n\r\n",
     "1\r\n{\r\n9\r\n\"key\":\"k\"\r\n1\r\n}\r\n0\r\n\r\n",
     "b\r\n{\"key\":\"k\"}\r\n0\r\nx: y\r\n\r\n",
