@@ -1,10 +1,8 @@
 //! Connections without sockets, for the fuzz targets and for the tests that run their corpora.
 
 use std::fmt::Debug;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use tollgate_core::{Apply, Decision, Op, PlainStore, Store, StoreError, Time};
 
@@ -128,35 +126,6 @@ impl Store for Stateless {
             *result = PlainStore::default().apply_one(op, Time::EPOCH);
         }
         Apply::Ready
-    }
-}
-
-/// Passes bytes to `process` as a transport does whose buffer has `capacity` bytes. `process` returns the
-/// number of bytes it consumed, or `None` if the connection ends.
-pub(crate) fn feed(
-    pieces: [&[u8]; 2],
-    capacity: usize,
-    mut process: impl FnMut(&mut [u8]) -> Option<usize>,
-) {
-    let mut buffer: Vec<u8> = Vec::new();
-    for mut left in pieces {
-        while !left.is_empty() {
-            let (next, rest) = left.split_at(left.len().min(capacity - buffer.len()));
-            assert!(!next.is_empty(), "the buffer is full and nothing was consumed");
-            buffer.extend_from_slice(next);
-            let Some(consumed) = process(&mut buffer) else { return };
-            assert!(consumed <= buffer.len(), "{consumed} of {} bytes consumed", buffer.len());
-            buffer.drain(..consumed);
-            left = rest;
-        }
-    }
-}
-
-/// Returns the output of a future that is ready at once.
-pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("the future is pending"),
     }
 }
 

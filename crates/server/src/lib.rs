@@ -16,6 +16,8 @@ mod config;
 mod engine;
 mod error;
 #[cfg(any(test, fuzzing))]
+mod feed;
+#[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod http;

@@ -6,7 +6,7 @@ use super::reply::Reply;
 use super::service::Service;
 use super::session::Session;
 use super::{Parsed, parse};
-use crate::fuzzing::{at_once, feed};
+use crate::feed::{at_once, feed};
 
 /// The commands that were parsed, and the replies to them.
 #[derive(Debug, PartialEq)]

@@ -6,7 +6,7 @@ use super::error::{MessageError, TOO_LARGE};
 use super::framing::Framing;
 use super::head::Head;
 use super::pipeline::{Next, Pipeline};
-use crate::fuzzing::{at_once, feed};
+use crate::feed::{at_once, feed};
 use crate::http::handle::handle;
 use crate::http::rejection::Rejection;
 use crate::http::response::Response;
