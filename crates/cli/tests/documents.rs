@@ -15,6 +15,7 @@ mod fences;
 mod printed;
 #[path = "documents/scene.rs"]
 mod scene;
+mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,13 +2,14 @@
 
 use std::env;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use assert_cmd::cargo::cargo_bin;
 use tempfile::TempDir;
 use tollgate_fixtures::Server;
+
+use crate::support::Serving;
 
 /// The policies of the server that documents ask when they have not started one.
 const CONFIG: &str = r#"
@@ -18,29 +19,15 @@ limits = ["gcra 10/s burst 20"]
 limits = ["gcra 5/min per ip", "sliding-counters 20/h resolution 10m per user"]
 "#;
 
-/// Ports as the documents have them.
+/// Addresses as the documents have them.
 const HTTP: &str = "127.0.0.1:8080";
-const RESP: &str = "-p 6380";
+const RESP: &str = "127.0.0.1:6380";
 const REDIS: &str = "127.0.0.1:6379";
 
 pub(crate) struct Scene {
     folder: TempDir,
     redis: Server,
     server: Option<Serving>,
-}
-
-/// A running `tollgate serve`, killed when dropped.
-struct Serving {
-    process: Child,
-    http: String,
-    resp_port: String,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 impl Scene {
@@ -79,7 +66,7 @@ impl Scene {
             if let Some(args) = line.strip_prefix("tollgate serve") {
                 output.push_str(&self.run_script(&script)?);
                 script.clear();
-                output.push_str(&self.serve(args.trim())?);
+                output.push_str(&self.serve(args.trim()));
             } else {
                 script.push_str(line);
                 script.push('\n');
@@ -93,10 +80,10 @@ impl Scene {
         if script.trim().is_empty() {
             return Ok(String::new());
         }
-        let asks_server = [HTTP, RESP, "tollgate check", "redis-cli"];
+        let asks_server = [HTTP, "tollgate check", "redis-cli"];
         if self.server.is_none() && asks_server.iter().any(|word| script.contains(word)) {
             self.write("documented.toml", CONFIG);
-            self.serve("--config documented.toml")?;
+            self.serve("--config documented.toml");
         }
         let script = format!("set -euo pipefail\n{}", self.with_ports(script));
         let mut shell = self.command("bash");
@@ -115,41 +102,30 @@ impl Scene {
         let script = script.replace(REDIS, &redis);
         let Some(server) = &self.server else { return script };
         script
-            .replace(HTTP, &server.http)
-            .replace(RESP, &format!("-p {}", server.resp_port))
-            .replace("tollgate check ", &format!("tollgate check --server http://{} ", server.http))
+            .replace(HTTP, server.http())
+            .replace(&format!("-p {}", port(RESP)), &format!("-p {}", port(server.resp_address())))
+            .replace(
+                "tollgate check ",
+                &format!("tollgate check --server http://{} ", server.http()),
+            )
     }
 
-    fn serve(&mut self, args: &str) -> Result<String, String> {
-        // The last server is gone before the next one starts.
+    /// Starts a server in the place of the last one, and returns what it prints, with the addresses of the
+    /// documents.
+    fn serve(&mut self, args: &str) -> String {
         self.server = None;
-        let redis = format!("127.0.0.1:{}", self.redis.port());
-        let args = args.replace(REDIS, &redis);
+        let args = self.with_ports(args);
         let mut shell = self.command("bash");
-        shell.args([
-            "-c",
-            &format!("exec tollgate serve --http 127.0.0.1:0 --resp 127.0.0.1:0 {args}"),
-        ]);
-        let mut process = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut printed = String::new();
-        let mut lines = BufReader::new(process.stdout.take().unwrap());
-        // The line with this command is the last one that it prints when it has started.
-        while !printed.contains("CL.THROTTLE") {
-            if lines.read_line(&mut printed).unwrap() == 0 {
-                let end = process.wait_with_output().unwrap();
-                return Err(format!("serve {args}: {}", String::from_utf8_lossy(&end.stderr)));
-            }
-        }
-        let address = |name: &str| {
-            let line = printed.lines().find_map(|line| line.trim().strip_prefix(name));
-            line.map(|line| line.trim().to_owned()).unwrap_or_default()
-        };
-        let (http, resp) = (address("HTTP"), address("Redis protocol"));
-        let resp_port = resp.rsplit(':').next().unwrap_or_default().to_owned();
-        let documented = printed.replace(&http, HTTP).replace(&resp, "127.0.0.1:6380");
-        let documented = documented.replace(&format!("-p {resp_port}"), RESP);
-        self.server = Some(Serving { process, http, resp_port });
-        Ok(documented)
+        // What follows `bash` are the arguments of the script.
+        shell.args(["-c", &format!("exec tollgate \"$@\" {args}"), "bash"]);
+        let server = Serving::run(shell, &[]);
+        let printed = server
+            .banner
+            .replace(server.http(), HTTP)
+            .replace(server.resp_address(), RESP)
+            .replace(&format!("-p {}", port(server.resp_address())), &format!("-p {}", port(RESP)));
+        self.server = Some(server);
+        printed
     }
 
     fn command(&self, program: &str) -> Command {
@@ -164,4 +140,8 @@ impl Scene {
             .env("NO_COLOR", "1");
         command
     }
+}
+
+fn port(address: &str) -> &str {
+    address.rsplit(':').next().unwrap_or_default()
 }

@@ -48,8 +48,12 @@ impl Serving {
         self.address("HTTP")
     }
 
+    pub(crate) fn resp_address(&self) -> &str {
+        self.address("Redis protocol")
+    }
+
     pub(crate) fn resp(&self) -> TcpStream {
-        connect(self.address("Redis protocol"))
+        connect(self.resp_address())
     }
 
     /// Returns the body of an HTTP response.

@@ -7,6 +7,9 @@ use super::response::Response;
 use super::routes::NoRoute;
 use crate::error::with_causes;
 
+/// The detail of status 413.
+pub(super) const BODY_TOO_LARGE: &str = "request body too large";
+
 /// Why a request got no decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rejection {
@@ -58,7 +61,7 @@ impl Rejection {
 
     /// The body is larger than the limit.
     pub(super) fn body_too_large() -> Rejection {
-        Rejection::new(413, "request body too large")
+        Rejection::new(413, BODY_TOO_LARGE)
     }
 
     /// Too many responses are pending on the connection.

@@ -1,6 +1,6 @@
 //! Requests that cannot be parsed.
 
-use crate::http::rejection::Rejection;
+use crate::http::rejection::{BODY_TOO_LARGE, Rejection};
 
 /// A request that cannot be parsed, so that nothing after it on the connection can be either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,4 +20,4 @@ pub(super) const fn error(status: u16, detail: &'static str) -> MessageError {
 }
 
 pub(super) const HEAD_TOO_LARGE: MessageError = error(431, "request head too large");
-pub(super) const TOO_LARGE: MessageError = error(413, "request body too large");
+pub(super) const TOO_LARGE: MessageError = error(413, BODY_TOO_LARGE);
