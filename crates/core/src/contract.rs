@@ -19,11 +19,14 @@
     reason = "a test suite: a law that does not hold is a panic"
 )]
 
+mod case;
 mod generate;
 mod idempotency;
+mod key;
 mod laws;
 mod queue;
 mod settle;
+mod statuses;
 mod vectors;
 
 use std::fmt::Debug;
@@ -34,10 +37,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
-use crate::{
-    Act, Apply, Decision, Id, Item, Key, Limit, Name, Op, Store, StoreError, Subject, Time,
-};
-pub use generate::{ALGORITHMS, Step, limit_line, steps};
+use crate::{Apply, Decision, Op, Store, StoreError, Time};
+pub use generate::{ALGORITHMS, Step, limit_line, steps, steps_for};
+use key::TestKey;
 
 /// Runs a pending future of the store to completion.
 type BlockOn<'s> = dyn Fn(Pin<Box<dyn Future<Output = ()> + Send + '_>>) + 's;
@@ -103,6 +105,8 @@ impl<'s> Suite<'s> {
         self.law_6_time_never_gives_back();
         self.law_7_no_drift();
         self.law_8_idle_earns_no_more_than_full();
+        self.each_limit_has_its_status();
+        self.a_limit_that_occurs_twice_has_two_states();
         self.settling_is_never_more_generous();
         self.settling_is_exact_over_other_cost();
         self.ids_make_a_retry_safe();
@@ -147,39 +151,9 @@ impl<'s> Suite<'s> {
     }
 }
 
-fn policy_name() -> Name {
-    Name::new("contract").expect("a valid name")
-}
-
-fn op<'a>(policy: &'a Name, items: &'a [Item<'a>], step: &Step) -> Op<'a> {
-    let id = step.id.and_then(|id| Id::new(id.as_bytes()).ok());
-    Op { policy, items, act: step.act, cost: step.cost, id }
-}
-
-/// One key, under any limits.
-struct TestKey<'s> {
-    suite: &'s Suite<'s>,
-    key: String,
-}
-
-impl TestKey<'_> {
-    fn apply(&self, limits: &[Limit], step: &Step, at: Time) -> Result<Decision, StoreError> {
-        let policy = policy_name();
-        let key = Key::new(self.key.as_bytes()).expect("a short key");
-        let subject = Subject::from(key);
-        let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
-        let results = self.suite.apply(&[op(&policy, &items, step)], at);
-        results.into_iter().next().unwrap_or_else(|| Err(StoreError::unanswered()))
-    }
-
-    fn peek(&self, limits: &[Limit], cost: u64, at: Time) -> Result<Decision, TestCaseError> {
-        expect_decision(self.apply(limits, &Step::new(Act::Peek, cost), at))
-    }
-}
-
 /// Fails the case on a store error. A debt that is too large rejects the case instead, because the
 /// laws say nothing about it.
-fn expect_decision(result: Result<Decision, StoreError>) -> Result<Decision, TestCaseError> {
+fn expect_ok<T>(result: Result<T, StoreError>) -> Result<T, TestCaseError> {
     result.map_err(|error| match error.is_overdrawn() {
         true => TestCaseError::reject("too much debt"),
         false => TestCaseError::fail(format!("the store failed: {error}")),

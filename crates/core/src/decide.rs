@@ -30,15 +30,15 @@ pub struct Outcome {
 ///
 /// ```
 /// use tollgate_core::storage::decide;
-/// use tollgate_core::{Act, Key, Name, Op, Policy, Time};
+/// use tollgate_core::{Act, Name, Policy, Request, Time};
 ///
 /// let policy = Policy::parse(Name::default(), ["gcra 1/s burst 1"])?;
-/// let items = policy.items(|_| Key::new(b"a").ok())?;
-/// let check = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
-///
 /// let mut states = [None];
-/// assert!(decide(&check, &mut states, Time::EPOCH)?.decision.allowed);
-/// assert!(!decide(&check, &mut states, Time::EPOCH)?.decision.allowed);
+/// let mut check = || {
+///     Request::of("a").with_op(&policy, Act::Check, |op| decide(op, &mut states, Time::EPOCH))
+/// };
+/// assert!(check()??.decision.allowed);
+/// assert!(!check()??.decision.allowed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -51,13 +51,21 @@ pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Ou
         return Err(StoreError::malformed("expected one state for each limit"));
     }
     let fits = |(item, state): (&Item<'_>, &Option<State>)| {
-        item.limit.rule().fits(state.as_ref(), now, op.cost)
+        item.limit.rule().fits(state.as_ref(), now, item.cost)
     };
     let allowed = !op.act.can_be_denied() || op.items.iter().zip(states.iter()).all(fits);
     let changed = apply_all(op, states, now, allowed)?;
+    if let Some(statuses) = op.statuses {
+        // A store may decide twice.
+        statuses.clear();
+    }
     let mut decision = DecisionBuilder::new(allowed);
     for (item, state) in op.items.iter().zip(states.iter()) {
-        decision.add(item.limit.rule().status(state.as_ref(), now, op.cost));
+        let status = item.limit.rule().status(state.as_ref(), now, item.cost);
+        decision.add(status);
+        if let Some(statuses) = op.statuses {
+            statuses.push(status);
+        }
     }
     let remember = changed && allowed && op.act.is_remembered();
     let remember_until = remember.then(|| now.after(op.id_ttl()));
@@ -81,7 +89,7 @@ fn apply_all(
         let command = Command {
             act: op.act,
             now,
-            cost: op.cost,
+            cost: item.cost,
             handle: handle.as_deref(),
             allowed,
             can_fail,

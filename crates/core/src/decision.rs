@@ -1,13 +1,24 @@
 //! The result of one operation.
 
+use std::error::Error;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use smallvec::SmallVec;
+
 use crate::time::Span;
 
 /// The result of one operation.
 ///
 /// The numbers are exact at the instant of the operation and describe the state it left behind:
 /// a check of cost `remaining` would pass now, one of `remaining + 1` would not.
+///
+/// A denial is a decision, not an error. [`into_result`](Decision::into_result) makes it one, for
+/// callers that want to use `?`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use = "a decision may be a denial: look at `allowed`, or use `into_result`"]
 pub struct Decision {
     /// Whether the operation is allowed. Always true for operations that cannot be denied.
     pub allowed: bool,
@@ -29,13 +40,20 @@ pub struct Decision {
     pub bound_reset_after: Span,
 }
 
-/// The numbers of one limit. A policy's decision is folded from these.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LimitStatus {
-    pub(crate) limit: Option<u64>,
-    pub(crate) remaining: Option<u64>,
-    pub(crate) retry_after: Option<Span>,
-    pub(crate) reset_after: Span,
+/// The numbers of one limit after an operation. A policy's decision is folded from these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitStatus {
+    /// Capacity of the limit; `None` if it is unlimited.
+    pub limit: Option<u64>,
+    /// How much cost this limit would still allow at this instant; `None` if there is no bound.
+    /// Zero in debt.
+    pub remaining: Option<u64>,
+    /// The shortest wait after which this limit allows its cost of the operation again. Zero if it
+    /// would allow it at once, `None` if it never can.
+    pub retry_after: Option<Span>,
+    /// The shortest wait after which the limit is indistinguishable from one never used.
+    pub reset_after: Span,
 }
 
 impl LimitStatus {
@@ -45,6 +63,14 @@ impl LimitStatus {
         retry_after: Some(Span::ZERO),
         reset_after: Span::ZERO,
     };
+
+    /// Returns whether this limit would allow its cost of the operation at this instant. If the
+    /// operation was denied, the limits for which this is false denied it. (Under `count-denied` a
+    /// limit may have allowed it, and not any more after the attempt was counted.)
+    #[must_use]
+    pub fn allows(&self) -> bool {
+        self.retry_after == Some(Span::ZERO)
+    }
 
     /// Returns the wait in microseconds; "never" is the greatest.
     fn wait(&self) -> u64 {
@@ -58,6 +84,36 @@ impl LimitStatus {
 }
 
 impl Decision {
+    /// Returns the decision as one that may be ignored if it is an admission, and otherwise an error
+    /// with the wait.
+    ///
+    /// ```
+    /// use tollgate_core::{Act, Name, PlainStore, Policy, Request, Span, Time};
+    ///
+    /// let (store, policy) = (PlainStore::default(), Policy::parse(Name::default(), ["gcra 1/s"])?);
+    /// let request = Request::of("a");
+    /// let check = || request.with_op(&policy, Act::Check, |op| store.apply_one(op, Time::EPOCH));
+    /// assert!(check()??.into_result().is_ok());
+    ///
+    /// let denied = check()??.into_result().unwrap_err();
+    /// assert_eq!(denied.retry_after(), Some(Span::from_micros(1_000_000)));
+    /// assert_eq!(denied.to_string(), "denied: retry after 1s");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the operation was denied.
+    pub fn into_result(self) -> Result<Allowed, Denied> {
+        if self.allowed { Ok(Allowed(self)) } else { Err(Denied(self)) }
+    }
+
+    /// Returns the status of the only limit of a policy.
+    #[must_use]
+    pub fn only_status(&self) -> LimitStatus {
+        let Decision { limit, remaining, retry_after, reset_after, .. } = *self;
+        LimitStatus { limit, remaining, retry_after, reset_after }
+    }
+
     /// Creates the decision of a policy with one limit.
     #[inline]
     pub(crate) fn of(allowed: bool, status: LimitStatus) -> Decision {
@@ -70,6 +126,95 @@ impl Decision {
             bound_by: 0,
             bound_reset_after: status.reset_after,
         }
+    }
+}
+
+/// The decision of an operation that was allowed. It has the fields of a [`Decision`], and unlike one it
+/// may be ignored. Created by [`Decision::into_result`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowed(Decision);
+
+impl Deref for Allowed {
+    type Target = Decision;
+
+    fn deref(&self) -> &Decision {
+        &self.0
+    }
+}
+
+/// A denial as an error. Created by [`Decision::into_result`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Denied(Decision);
+
+impl Denied {
+    /// Returns the decision.
+    pub fn decision(&self) -> &Decision {
+        &self.0
+    }
+
+    /// Returns the shortest wait after which a retry can be allowed; `None` if the cost never fits.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Span> {
+        self.0.retry_after
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.retry_after, self.0.limit) {
+            (Some(wait), _) => write!(f, "denied: retry after {wait}"),
+            (None, Some(limit)) => write!(f, "denied: the cost exceeds the limit of {limit}"),
+            (None, None) => f.write_str("denied: the cost exceeds the limit"),
+        }
+    }
+}
+
+impl Error for Denied {}
+
+/// The status of each limit of an operation, in order, for callers that want more than the decision
+/// of the whole policy. Pass it with [`Request::statuses`](crate::Request::statuses).
+///
+/// It is empty before the operation, if the operation failed, and if it was a retry that returned
+/// the remembered decision of its id.
+#[derive(Debug, Default)]
+pub struct LimitStatuses(Mutex<Statuses>);
+
+/// Without an allocation for a single limit.
+type Statuses = SmallVec<[LimitStatus; 1]>;
+
+impl LimitStatuses {
+    fn lock(&self) -> MutexGuard<'_, Statuses> {
+        // A panic while it was locked can have left out statuses at most.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces what is in it.
+    pub(crate) fn set(&self, each: impl IntoIterator<Item = LimitStatus>) {
+        let mut statuses = self.lock();
+        statuses.clear();
+        statuses.extend(each);
+    }
+
+    /// Adds the status of the next limit.
+    #[cold]
+    pub(crate) fn push(&self, status: LimitStatus) {
+        self.lock().push(status);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// Returns the status of the limit at this position of the policy.
+    #[must_use]
+    pub fn get(&self, position: usize) -> Option<LimitStatus> {
+        self.lock().get(position).copied()
+    }
+
+    /// Returns all of them.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<LimitStatus> {
+        self.lock().to_vec()
     }
 }
 

@@ -164,9 +164,21 @@ impl LimitError {
         self
     }
 
+    /// Replaces the value by what was written.
+    pub(crate) fn with_value(mut self, value: &str) -> Self {
+        value.clone_into(&mut self.0.value);
+        self
+    }
+
     pub(crate) fn in_line(mut self, line: &str) -> Self {
         line.clone_into(&mut self.0.line);
         self
+    }
+
+    /// Returns the limit line; for a limit made without one, what its line would be.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        &self.0.line
     }
 
     /// Returns the invalid field, as it is called in the limit line.
@@ -181,7 +193,8 @@ impl LimitError {
         &self.0.value
     }
 
-    /// Returns where the value begins, in bytes from the start of the line.
+    /// Returns where the value begins, in bytes from the start of the line; `None` if no line was
+    /// parsed.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.0.column

@@ -1,18 +1,17 @@
 //! The rate limiting algorithms of Tollgate under one contract, as pure and exact functions.
 //!
 //! ```
-//! use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Span, Time};
+//! use tollgate_core::{Act, Name, PlainStore, Policy, Request, Span, Time};
 //!
 //! let api = Policy::parse(Name::new("api")?, ["gcra 1/s burst 5", "fixed-window 1000/day"])?;
 //! let store = PlainStore::default();
-//! let items = api.items(|_| Key::new(b"203.0.113.9").ok())?;
-//! let check = Op { policy: api.name(), items: &items, act: Act::Check, cost: 5, id: None };
-//!
 //! let noon = Time::from_micros(1_700_000_000_000_000).unwrap();
-//! assert!(store.apply_one(&check, noon)?.allowed);
-//! let denied = store.apply_one(&check, noon)?;
-//! assert!(!denied.allowed);
-//! assert_eq!(denied.retry_after, Some(Span::from_micros(5_000_000)));
+//!
+//! let request = Request::of("203.0.113.9").cost(5);
+//! let check = || request.with_op(&api, Act::Check, |op| store.apply_one(op, noon));
+//! assert!(check()??.allowed);
+//! let denied = check()??.into_result().unwrap_err();
+//! assert_eq!(denied.retry_after(), Some(Span::from_micros(5_000_000)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -52,12 +51,15 @@ mod decide;
 mod decimal;
 mod decision;
 mod error;
+mod few;
 mod idempotency;
+mod into_key;
 mod limit;
 mod operation;
 mod plain;
 mod policy;
 pub mod remote;
+mod request;
 mod rule;
 pub mod storage;
 mod store;
@@ -68,13 +70,15 @@ mod wide;
 
 pub use act::{Act, MAX_COST};
 pub use decimal::{Decimal, ParseDecimalError};
-pub use decision::Decision;
+pub use decision::{Allowed, Decision, Denied, LimitStatus, LimitStatuses};
 pub use error::{LimitError, StoreError};
+pub use into_key::{IntoKey, KeyBytes};
 pub use limit::{Algorithm, Edge, Limit, Period, PeriodUnit, Rate, Spec, Zone};
 pub use operation::{Item, Op};
 pub use plain::PlainStore;
-pub use policy::{MissingKey, Policy};
-pub use store::{Apply, Store};
+pub use policy::Policy;
+pub use request::{Items, MissingKey, OwnedRequest, Request, RequestError};
+pub use store::{Apply, Store, apply_one};
 pub use subject::{
     Id, InvalidKey, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject,
 };

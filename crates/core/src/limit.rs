@@ -1,19 +1,26 @@
 //! The limit line: one algorithm with its numbers, parsed, checked and printed back.
 //!
-//! Text is parsed to a [`Spec`] ([`parse`]), the spec and its factor become a rule with checked
-//! numbers ([`build`]), and a spec prints as one canonical line ([`print`]).
+//! Text is parsed to a [`Line`] with its [`Spec`] ([`parse`]), or a spec is made by hand ([`typed`]).
+//! Either way its numbers are checked ([`check`]) and become a rule ([`build`]), and it prints as one
+//! canonical line ([`print`]).
 
 mod bounds;
 mod build;
+mod check;
+mod convert;
 mod legacy;
+mod line;
 mod packed;
 mod parse;
 mod period;
 mod print;
 mod spec;
+mod typed;
 
 pub use period::{Period, PeriodUnit};
 pub use spec::{Algorithm, Edge, Rate, Spec, Zone};
+
+use line::Line;
 
 use std::fmt;
 use std::mem::discriminant;
@@ -41,30 +48,22 @@ use crate::time::{Span, Time};
 /// assert!(error.to_string().contains("did you mean \"token-bucket\"?"));
 /// # Ok::<(), tollgate_core::LimitError>(())
 /// ```
+///
+/// The same limits can be made without a line, by [`Limit::new`] and a constructor for each
+/// algorithm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    spec: Spec,
-    factor: Decimal,
-    count_denied: bool,
-    per: Option<Name>,
-    /// The rule that follows from spec and factor.
+    line: Line,
+    /// The rule that follows from the line.
     rule: Rule,
 }
 
 impl Limit {
-    fn new(
-        spec: Spec,
-        factor: Decimal,
-        count_denied: bool,
-        per: Option<Name>,
-    ) -> Result<Limit, LimitError> {
-        if count_denied && matches!(spec, Spec::SlidingLog { .. }) {
-            let expected = "sliding-counters instead of sliding-log, whose state denied attempts \
-                            would make grow";
-            return Err(LimitError::new("word", "count-denied", expected));
+    fn from_line(line: Line) -> Result<Limit, LimitError> {
+        match line.rule() {
+            Ok(rule) => Ok(Limit { line, rule }),
+            Err(error) => Err(error.in_line(&line.to_string())),
         }
-        let rule = build::rule(&spec, factor)?;
-        Ok(Limit { spec, factor, count_denied, per, rule })
     }
 
     /// Returns the limit made `factor` times as tight: 2 halves it, 0.5 doubles it, 0 switches it
@@ -83,21 +82,21 @@ impl Limit {
     /// Fails if the numbers would exceed their bounds.
     pub fn scaled(&self, factor: Decimal) -> Result<Limit, LimitError> {
         let in_line = |error: LimitError| error.in_line(&self.to_string());
-        let product = self.factor.times(factor);
+        let product = self.line.factor.times(factor);
         let product = product.ok_or_else(|| in_line(bounds::invalid_factor(factor)))?;
-        Limit::new(self.spec.clone(), product, self.count_denied, self.per.clone()).map_err(in_line)
+        Limit::from_line(Line { factor: product, ..self.line.clone() }).map_err(in_line)
     }
 
     /// Returns the algorithm and its numbers as written, before the factor.
     #[must_use]
     pub fn spec(&self) -> &Spec {
-        &self.spec
+        &self.line.spec
     }
 
     /// Returns its algorithm.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
-        self.spec.algorithm()
+        self.line.spec.algorithm()
     }
 
     /// Returns the most that can be used at one instant, after the factor; `None` if unlimited.
@@ -123,7 +122,7 @@ impl Limit {
     /// for algorithms without a rate.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
-        build::rate(&self.spec, self.factor, &self.rule)
+        build::rate(&self.line.spec, self.line.factor, &self.rule)
     }
 
     /// Returns the width of a slot of `sliding-log` and `sliding-counters`; `None` for others.
@@ -157,23 +156,29 @@ impl Limit {
     /// Returns how many times as tight it is as written.
     #[must_use]
     pub fn factor(&self) -> Decimal {
-        self.factor
+        self.line.factor
     }
 
     /// Returns whether denied attempts count too.
     #[must_use]
     pub fn counts_denied(&self) -> bool {
-        self.count_denied
+        self.line.count_denied
+    }
+
+    /// Returns the unit of cost that it takes; `None` for the plain cost.
+    #[must_use]
+    pub fn unit(&self) -> Option<&Name> {
+        self.line.unit.as_ref()
     }
 
     /// Returns the name of the subject it counts; `None` for the nameless key.
     #[must_use]
     pub fn per(&self) -> Option<&Name> {
-        self.per.as_ref()
+        self.line.per.as_ref()
     }
 
     /// Returns whether the state of `other` is kept if this limit replaces it in a policy: whether
-    /// both have the same rule and count the same subject, whatever their numbers.
+    /// both have the same rule and count the same subject, whatever their numbers and their unit.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Limit) -> bool {
         discriminant(self.rule()) == discriminant(other.rule()) && self.per() == other.per()
@@ -212,27 +217,17 @@ impl Limit {
 impl FromStr for Limit {
     type Err = LimitError;
 
-    fn from_str(line: &str) -> Result<Limit, LimitError> {
+    fn from_str(text: &str) -> Result<Limit, LimitError> {
         let limit = || {
-            let parse::Parsed { spec, factor, count_denied, per, words } = parse::parse(line)?;
-            Limit::new(spec, factor, count_denied, per).map_err(|error| words.locate(error))
+            let (line, words) = parse::parse(text)?;
+            Limit::from_line(line).map_err(|error| words.locate(error))
         };
-        limit().map_err(|error| error.in_line(line))
+        limit().map_err(|error| error.in_line(text))
     }
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print::spec(&self.spec, f)?;
-        if self.count_denied {
-            f.write_str(" count-denied")?;
-        }
-        if self.factor != Decimal::ONE {
-            write!(f, " factor {}", self.factor)?;
-        }
-        match &self.per {
-            Some(name) => write!(f, " per {name}"),
-            None => Ok(()),
-        }
+        self.line.fmt(f)
     }
 }

@@ -27,16 +27,15 @@ const MIN_SWEEP: usize = 1 << 16;
 /// ever seen.
 ///
 /// ```
-/// use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Time};
+/// use tollgate_core::{Act, Name, PlainStore, Policy, Request, Time};
 ///
 /// let store = PlainStore::default();
 /// let policy = Policy::parse(Name::new("api")?, ["gcra 1/s burst 2"])?;
-/// let key = Key::new(b"203.0.113.9")?;
-/// let items = policy.items(|_| Some(key))?;
-/// let check = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
-///
-/// let decisions = [(); 3].map(|()| store.apply_one(&check, Time::EPOCH));
-/// assert_eq!(decisions.map(|decision| decision.unwrap().allowed), [true, true, false]);
+/// let request = Request::of("203.0.113.9");
+/// for allowed in [true, true, false] {
+///     let check = request.with_op(&policy, Act::Check, |op| store.apply_one(op, Time::EPOCH));
+///     assert_eq!(check??.allowed, allowed);
+/// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]

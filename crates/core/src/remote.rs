@@ -34,31 +34,50 @@ pub enum RemoteState {
     },
 }
 
+/// One limit after an operation in a remote store.
+#[derive(Debug, Clone, Copy)]
+pub struct RemoteLimit {
+    /// The capacity it was decided by.
+    pub capacity: Capacity,
+    /// The state that the operation left.
+    pub state: RemoteState,
+    /// The instant of the operation.
+    pub now: Time,
+    /// The cost it took, or was to take.
+    pub cost: u64,
+}
+
+impl RemoteLimit {
+    /// Returns the numbers of the limit.
+    #[must_use]
+    pub fn status(&self) -> LimitStatus {
+        let RemoteLimit { capacity, state, now, cost } = *self;
+        status(capacity, state, now, cost)
+    }
+}
+
 /// Returns the decision for the states that a remote store left.
 ///
 /// Each limit has its own instant of the operation, because limits may be counted on different
 /// nodes with different clocks.
 ///
 /// ```
-/// use tollgate_core::remote::{RemoteState, remote_decision};
+/// use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
 /// use tollgate_core::{Limit, Span, Time};
 ///
 /// let limit: Limit = "sliding-log 5/min".parse()?;
 /// let (fits_at, resets) = (Span::ZERO, Span::from_micros(60_000_000));
 /// let state = RemoteState::Counted { used: 2, fits_at, resets };
-/// let decision = remote_decision(true, 1, [(limit.exact_capacity(), state, Time::EPOCH)]);
+/// let capacity = limit.exact_capacity();
+/// let decision =
+///     remote_decision(true, [RemoteLimit { capacity, state, now: Time::EPOCH, cost: 1 }]);
 /// assert_eq!(decision.remaining, Some(3));
 /// # Ok::<(), tollgate_core::LimitError>(())
 /// ```
-#[must_use]
-pub fn remote_decision(
-    allowed: bool,
-    cost: u64,
-    limits: impl IntoIterator<Item = (Capacity, RemoteState, Time)>,
-) -> Decision {
+pub fn remote_decision(allowed: bool, limits: impl IntoIterator<Item = RemoteLimit>) -> Decision {
     let mut decision = DecisionBuilder::new(allowed);
-    for (capacity, state, now) in limits {
-        decision.add(status(capacity, state, now, cost));
+    for limit in limits {
+        decision.add(limit.status());
     }
     decision.build()
 }

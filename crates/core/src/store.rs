@@ -56,6 +56,23 @@ pub trait Store: Send + Sync {
     ) -> Apply<'a>;
 }
 
+/// Applies one operation to any store, and waits for its result.
+///
+/// # Errors
+/// Fails as the store does.
+pub async fn apply_one(
+    store: &(impl Store + ?Sized),
+    op: &Op<'_>,
+    at: Option<Time>,
+) -> Result<Decision, StoreError> {
+    let mut out = [Err(StoreError::unanswered())];
+    if let Apply::Pending(pending) = store.apply(std::slice::from_ref(op), at, &mut out) {
+        pending.await;
+    }
+    let [result] = out;
+    result
+}
+
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn apply<'a>(
         &'a self,

@@ -34,6 +34,8 @@ laws! {
     law_6_time_never_gives_back
     law_7_no_drift
     law_8_idle_earns_no_more_than_full
+    each_limit_has_its_status
+    a_limit_that_occurs_twice_has_two_states
     settling_is_never_more_generous
     settling_is_exact_over_other_cost
     ids_make_a_retry_safe

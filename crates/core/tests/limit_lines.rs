@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use tollgate_core::contract::{ALGORITHMS, limit_line};
-use tollgate_core::{Limit, LimitError};
+use tollgate_core::{Limit, LimitError, Name};
 
 fn limit(line: &str) -> Limit {
     line.parse().unwrap_or_else(|error: LimitError| panic!("{error}"))
@@ -50,6 +50,20 @@ fn every_example_of_the_documentation_parses_and_prints_its_canonical_form() {
         ("unlimited", "unlimited"),
         ("gcra 1/s per ip factor 0.50 count-denied", "gcra 1/s count-denied factor 0.5 per ip"),
         ("gcra 1/s per all", "gcra 1/s per all"),
+        ("gcra 90000/min of tokens", "gcra 90000/min of tokens"),
+        ("gcra 90000/min per user of tokens", "gcra 90000/min of tokens per user"),
+        (
+            "fixed-window 9/day of bytes factor 2 per ip tz Asia/Kolkata count-denied",
+            "fixed-window 9/day tz Asia/Kolkata count-denied factor 2 of bytes per ip",
+        ),
+        ("concurrency 20 of jobs ttl 30s", "concurrency 20 ttl 30s of jobs"),
+        ("unlimited of tokens", "unlimited of tokens"),
+        ("gcra 1/s of per per of", "gcra 1/s of per per of"),
+        (
+            "gcra 1/s per burst of count-denied burst 5",
+            "gcra 1/s burst 5 of count-denied per burst",
+        ),
+        ("token-bucket 1/s per whole", "token-bucket 1/s per whole"),
         ("  gcra\t1/1500ms  ", "gcra 1/1500ms"),
         ("gcra 4294967295/s", "gcra 4294967295/s"),
     ];
@@ -60,7 +74,7 @@ fn every_example_of_the_documentation_parses_and_prints_its_canonical_form() {
 }
 
 /// Each invalid line, the column of the error, and a part of the message.
-const INVALID: [(&str, usize, &str); 66] = [
+const INVALID: [(&str, usize, &str); 77] = [
     ("", 0, "algorithm is missing; expected gcra, token-bucket"),
     ("   ", 0, "algorithm is missing"),
     ("gcr 1/s", 0, "(did you mean \"gcra\"?)"),
@@ -101,9 +115,30 @@ const INVALID: [(&str, usize, &str); 66] = [
     ("gcra 1/s factor 1e3", 16, "factor \"1e3\" is not accepted"),
     ("gcra 1/s factor 0.0000000001", 16, "factor \"0.0000000001\" is not accepted"),
     ("gcra 1/s factor 1000001", 16, "factor \"1000001\" is not accepted"),
-    ("gcra 1/s burst 4000000000 factor 0.1", 33, "factor \"0.1\" is not accepted"),
+    ("gcra 1000/s burst 4000000000 factor 0.1", 36, "factor \"0.1\" is not accepted"),
+    ("gcra 1/s burst 4000000000 factor 0.1", 15, "burst \"4000000000\" is not accepted"),
+    ("gcra 1/000ms", 7, "period \"000ms\" is not accepted"),
+    ("leaky-bucket size 4294967295 drip 0", 34, "drip \"0\" is not accepted"),
+    ("legacy min-interval 9000week", 20, "min-interval \"9000week\" is not accepted"),
+    ("fixed-window 5/h tz UTC", 20, "expected no time zone"),
     ("gcra 1/s per", 9, "the value of per is missing"),
-    ("gcra 1/s per a:b", 13, "per \"a:b\" is not accepted"),
+    (
+        "gcra 1/s per a:b",
+        13,
+        "per \"a:b\" is not accepted; expected a name of up to 64 letters, digits, '-', '_' and '.', \
+         such as ip or user",
+    ),
+    ("gcra 1/s per count-denied ip", 26, "word \"ip\" is not accepted"),
+    ("gcra 1/s of", 9, "the value of of is missing; expected one after the keyword"),
+    (
+        "gcra 1/s of a:b",
+        12,
+        "of \"a:b\" is not accepted; expected a name of up to 64 letters, digits, '-', '_' and '.', \
+         such as tokens or bytes",
+    ),
+    ("gcra 1/s of tokens of bytes", 19, "word \"of\" is not accepted; expected it only once"),
+    ("gcra 1/s off tokens", 9, "(did you mean \"of\"?)"),
+    ("gcra of tokens", 5, "rate \"of\" is not accepted"),
     ("gcra 1/2251799813685249us", 7, "period \"2251799813685249us\" is not accepted"),
     ("gcra 1/week factor 10000", 19, "factor \"10000\" is not accepted"),
     ("fixed-window 5/day tz Etc/Unknown", 22, "tz \"Etc/Unknown\" is not accepted"),
@@ -161,6 +196,28 @@ fn every_error_has_its_field_column_and_what_is_expected() {
 }
 
 #[test]
+fn the_unit_is_part_of_the_limit_and_stays_when_it_is_scaled() {
+    let tokens = limit("gcra 90000/min of tokens per user");
+    assert_eq!(tokens.unit().map(Name::as_str), Some("tokens"));
+    assert_eq!(limit("gcra 90000/min per user").unit(), None);
+    let half = tokens.scaled("2".parse().unwrap()).unwrap();
+    assert_eq!(half.to_string(), "gcra 90000/min factor 2 of tokens per user");
+}
+
+#[test]
+fn state_is_kept_only_between_limits_of_one_rule_and_subject() {
+    let kept = |old: &str, new: &str| limit(new).keeps_state_of(&limit(old));
+    assert!(kept("gcra 5/s of tokens", "gcra 9/min burst 4 of tokens"));
+    assert!(kept("gcra 5/s of tokens per ip", "token-bucket 5/s of tokens per ip"));
+    // State belongs to the rule and the subject, not to the numbers or their unit.
+    assert!(kept("gcra 5/s of tokens", "gcra 5/s") && kept("gcra 5/s", "gcra 5/s of tokens"));
+    for new in ["gcra 5/s of tokens per ip", "sliding-log 5/s of tokens"] {
+        assert!(!kept("gcra 5/s of tokens", new), "{new}");
+        assert!(!kept(new, "gcra 5/s of tokens"), "{new}");
+    }
+}
+
+#[test]
 fn a_line_that_is_too_long_is_rejected_before_parsing() {
     let error = format!("gcra 1/s {}", "x".repeat(2000)).parse::<Limit>().unwrap_err();
     assert!(error.to_string().contains("at most 1024 bytes"), "{error}");
@@ -182,12 +239,21 @@ fn bounds_are_exact() {
     assert!(!fits(format!("concurrency 1 ttl {}us", all + 1)));
 }
 
+/// Generates valid lines, with the words that any limit may have in any order.
+fn line() -> impl Strategy<Value = String> {
+    let words = vec!["factor 0.50", "of tokens", "per user", "of per", "per of", "count-denied"];
+    let line = prop::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line);
+    let line = (line, prop::sample::subsequence(words, 0..4).prop_shuffle())
+        .prop_map(|(line, words)| format!("{line} {}", words.join(" ")));
+    line.prop_filter("twice the same word", |line| line.parse::<Limit>().is_ok())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
     #[test]
     fn a_printed_limit_parses_to_the_same_limit(
-        line in prop::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line)
+        line in line()
     ) {
         let limit = limit(&line);
         let printed = limit.to_string();
@@ -206,7 +272,7 @@ proptest! {
             prop::sample::select(&ALGORITHMS[..]).prop_map(str::to_owned),
             prop::sample::select(vec![
                 "burst", "whole", "size", "drip", "every", "max", "decay", "resolution", "edge", "tz",
-                "ttl", "factor", "per", "count-denied", "legacy", "duration", "min-interval", "UTC",
+                "ttl", "factor", "of", "per", "count-denied", "legacy", "duration", "min-interval", "UTC",
             ]).prop_map(str::to_owned),
             any::<i64>().prop_map(|n| n.to_string()),
             (any::<u64>(), prop::sample::select(vec!["us", "s", "week", "month", "x"]))

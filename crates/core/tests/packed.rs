@@ -20,8 +20,9 @@ fn apply(
     now: Time,
 ) -> Result<Decision, StoreError> {
     let (name, id) = (Name::default(), Id::new(b"id").ok().filter(|_| act != Act::Check));
-    let items = [Item { limit, subject: Key::new(b"key").unwrap().into() }];
-    let op = Op { policy: &name, items: &items, act, cost, id };
+    let items = [Item { limit, subject: Key::new(b"key").unwrap().into(), cost }];
+    let op = Op::check(&name, &items).with_act(act);
+    let op = id.map_or(op, |id| op.with_id(id));
     decide(&op, std::slice::from_mut(state), now).map(|outcome| outcome.decision)
 }
 

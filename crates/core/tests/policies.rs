@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use tollgate_core::{
-    Act, Decimal, Decision, Id, Item, Key, Limit, Name, Op, PlainStore, Policy, Span, Subject, Time,
+    Act, Decimal, Decision, Item, Key, Limit, Name, Op, PlainStore, Policy, Request, Span,
+    StoreError, Time,
 };
 
 const SECOND: u64 = 1_000_000;
@@ -14,18 +15,23 @@ fn limit(line: &str) -> Limit {
     line.parse().unwrap()
 }
 
+fn at(micros: u64) -> Time {
+    Time::from_micros(micros).unwrap()
+}
+
+/// One key, under any limits.
+#[derive(Default)]
 struct TestKey {
     store: PlainStore,
-    name: Name,
 }
 
 impl TestKey {
     fn new() -> TestKey {
-        TestKey { store: PlainStore::default(), name: Name::default() }
+        TestKey::default()
     }
 
     fn apply(&self, limits: &[Limit], act: Act, cost: u64, micros: u64) -> Decision {
-        self.apply_with_id(limits, act, cost, micros, None)
+        self.request(limits, act, &Request::new().cost(cost), micros).unwrap()
     }
 
     fn apply_with_id(
@@ -34,13 +40,21 @@ impl TestKey {
         act: Act,
         cost: u64,
         micros: u64,
-        id: Option<&str>,
+        id: &str,
     ) -> Decision {
-        let subject = Subject::from(Key::new(b"key").unwrap());
-        let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
-        let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
-        let op = Op { policy: &self.name, items: &items, act, cost, id };
-        self.store.apply_one(&op, Time::from_micros(micros).unwrap()).unwrap()
+        self.request(limits, act, &Request::new().cost(cost).id(id), micros).unwrap()
+    }
+
+    fn request(
+        &self,
+        limits: &[Limit],
+        act: Act,
+        request: &Request<'_>,
+        micros: u64,
+    ) -> Result<Decision, StoreError> {
+        let policy = Policy::new(Name::default(), limits.to_vec());
+        let request = request.clone().key("key");
+        request.with_op(&policy, act, |op| self.store.apply_one(op, at(micros))).unwrap()
     }
 }
 
@@ -61,7 +75,7 @@ fn the_tightest_limit_binds() {
     assert_eq!((allowed.bound_by, allowed.bound_reset_after), (0, seconds(1)));
     assert!(allowed.reset_after > seconds(1));
 
-    key.apply(&limits, Act::Check, 2, NOON);
+    let _ = key.apply(&limits, Act::Check, 2, NOON);
     let denied = key.apply(&limits, Act::Check, 1, NOON);
     assert!(!denied.allowed);
     assert_eq!((denied.bound_by, denied.retry_after), (1, Some(seconds(60))));
@@ -93,7 +107,7 @@ fn count_denied_counts_what_another_limit_denied() {
     let limits = [limit("fixed-window 1/min"), limit("fixed-window 5/h count-denied")];
     let key = TestKey::new();
     for _ in 0..4 {
-        key.apply(&limits, Act::Check, 1, NOON);
+        let _ = key.apply(&limits, Act::Check, 1, NOON);
     }
     let next_minute = key.apply(&limits, Act::Check, 1, NOON + 60 * SECOND);
     assert!(next_minute.allowed);
@@ -106,10 +120,7 @@ fn a_debt_that_is_too_large_is_an_error_and_changes_no_limit() {
     let limits = [limit("fixed-window 10/h"), limit("gcra 1/week burst 1")];
     let key = TestKey::new();
     let before = key.apply(&limits, Act::Peek, 1, NOON);
-    let subject = Subject::from(Key::new(b"key").unwrap());
-    let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
-    let op = Op { policy: &key.name, items: &items, act: Act::Charge, cost: 4000, id: None };
-    let error = key.store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap_err();
+    let error = key.request(&limits, Act::Charge, &Request::new().cost(4000), NOON).unwrap_err();
     assert!(error.is_overdrawn());
     assert_eq!(key.apply(&limits, Act::Peek, 1, NOON), before);
 }
@@ -148,10 +159,10 @@ fn used_cost_stays_used_when_a_limit_changes() {
 fn a_changed_rule_starts_afresh_and_a_peek_does_not_change_it() {
     let (old, new) = ([limit("gcra 1/h burst 5")], [limit("fixed-window 5/h")]);
     let key = TestKey::new();
-    key.apply(&old, Act::Check, 5, NOON);
+    let _ = key.apply(&old, Act::Check, 5, NOON);
     assert_eq!(key.apply(&new, Act::Peek, 1, NOON).remaining, Some(5));
     assert_eq!(key.apply(&old, Act::Peek, 1, NOON).remaining, Some(0));
-    key.apply(&new, Act::Check, 1, NOON);
+    let _ = key.apply(&new, Act::Check, 1, NOON);
     assert_eq!(key.apply(&old, Act::Peek, 1, NOON).remaining, Some(5));
 }
 
@@ -160,11 +171,11 @@ fn switching_a_drip_back_and_forth_neither_delays_leaks_nor_brings_them_forward(
     let [slow, fast] =
         [limit("leaky-bucket size 1000 every 10s"), limit("leaky-bucket size 1000 every 5s")];
     let key = TestKey::new();
-    key.apply(std::slice::from_ref(&slow), Act::Check, 500, NOON);
+    let _ = key.apply(std::slice::from_ref(&slow), Act::Check, 500, NOON);
     // A write each second, in turns: over 60 s between 6 and 12 units leak.
     for second in 1..=60 {
         let current = if second % 2 == 0 { &slow } else { &fast };
-        key.apply(std::slice::from_ref(current), Act::Check, 1, NOON + second * SECOND);
+        let _ = key.apply(std::slice::from_ref(current), Act::Check, 1, NOON + second * SECOND);
     }
     let used = 1000 - key.apply(&[slow], Act::Peek, 1, NOON + 60 * SECOND).remaining.unwrap();
     assert!((548..=554).contains(&used), "{used}");
@@ -192,11 +203,11 @@ fn a_factor_makes_a_limit_tighter_or_looser() {
 fn settling_corrects_a_reservation_to_its_actual_cost() {
     let limits = [limit("token-bucket 1000/min burst 2000")];
     let key = TestKey::new();
-    let reserved = key.apply_with_id(&limits, Act::Reserve, 1000, NOON, Some("answer-1"));
+    let reserved = key.apply_with_id(&limits, Act::Reserve, 1000, NOON, "answer-1");
     assert_eq!(reserved.remaining, Some(1000));
-    let settled = key.apply_with_id(&limits, Act::Settle, 300, NOON + 6 * SECOND, Some("answer-1"));
+    let settled = key.apply_with_id(&limits, Act::Settle, 300, NOON + 6 * SECOND, "answer-1");
     assert_eq!(settled.remaining, Some(1800));
-    let again = key.apply_with_id(&limits, Act::Settle, 300, NOON + 7 * SECOND, Some("answer-1"));
+    let again = key.apply_with_id(&limits, Act::Settle, 300, NOON + 7 * SECOND, "answer-1");
     assert_eq!(again, settled, "a retry returns the first decision and is not applied");
 }
 
@@ -204,9 +215,9 @@ fn settling_corrects_a_reservation_to_its_actual_cost() {
 fn cost_that_left_its_window_is_not_refunded() {
     let limits = [limit("fixed-window 10/min")];
     let key = TestKey::new();
-    key.apply_with_id(&limits, Act::Reserve, 8, NOON + 59 * SECOND, Some("late"));
-    key.apply(&limits, Act::Check, 5, NOON + 60 * SECOND);
-    let settled = key.apply_with_id(&limits, Act::Settle, 1, NOON + 61 * SECOND, Some("late"));
+    let _ = key.apply_with_id(&limits, Act::Reserve, 8, NOON + 59 * SECOND, "late");
+    let _ = key.apply(&limits, Act::Check, 5, NOON + 60 * SECOND);
+    let settled = key.apply_with_id(&limits, Act::Settle, 1, NOON + 61 * SECOND, "late");
     assert_eq!(settled.remaining, Some(5));
 }
 
@@ -218,27 +229,19 @@ fn each_limit_counts_its_own_subject() {
     )
     .unwrap();
     let store = PlainStore::default();
-    let check = |user: &str, ip: &str| {
-        let keys = |name: Option<&str>| match name {
-            Some("user") => Key::new(user.as_bytes()).ok(),
-            Some("ip") => Key::new(ip.as_bytes()).ok(),
-            _ => None,
-        };
-        let items = policy.items(keys).unwrap();
-        let op = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 1, id: None };
-        let decision = store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap();
+    let check = |user: &str, ip: u32| {
+        let request = Request::new().subject("user", user).subject("ip", ip);
+        let check = request.with_op(&policy, Act::Check, |op| store.apply_one(op, at(NOON)));
+        let decision = check.unwrap().unwrap();
         (decision.allowed, decision.bound_by)
     };
-    assert_eq!(check("ann", "1"), (true, 0));
-    assert_eq!(check("ann", "1"), (true, 0));
-    assert_eq!(check("ann", "2"), (false, 0), "ann has no quota left");
-    assert_eq!(check("bob", "1"), (true, 1), "the address has none left");
-    assert_eq!(check("bob", "1"), (false, 1));
-    assert_eq!(check("eve", "3"), (true, 2), "the last of per all");
-    assert_eq!(check("kim", "4"), (false, 2));
-
-    let missing = policy.items(|_| None).unwrap_err();
-    assert_eq!(missing.to_string(), "missing key \"user\": a limit counts per user");
+    assert_eq!(check("ann", 1), (true, 0));
+    assert_eq!(check("ann", 1), (true, 0));
+    assert_eq!(check("ann", 2), (false, 0), "ann has no quota left");
+    assert_eq!(check("bob", 1), (true, 1), "the address has none left");
+    assert_eq!(check("bob", 1), (false, 1));
+    assert_eq!(check("eve", 3), (true, 2), "the last of per all");
+    assert_eq!(check("kim", 4), (false, 2));
 }
 
 /// Two users may choose the same id, and share the state of `per all`.
@@ -248,10 +251,9 @@ fn an_id_belongs_to_its_subjects() {
     let policy = Policy::parse(Name::default(), lines).unwrap();
     let store = PlainStore::default();
     let apply = |user: &str, act: Act| {
-        let items = policy.items(|_| Key::new(user.as_bytes()).ok()).unwrap();
-        let id = Id::new(b"1").ok();
-        let op = Op { policy: policy.name(), items: &items, act, cost: 1, id };
-        store.apply_one(&op, Time::from_micros(NOON).unwrap()).unwrap().remaining
+        let request = Request::new().subject("user", user).id("1");
+        let applied = request.with_op(&policy, act, |op| store.apply_one(op, at(NOON)));
+        applied.unwrap().unwrap().remaining
     };
     assert_eq!(apply("ann", Act::Check), Some(1));
     assert_eq!(apply("bob", Act::Check), Some(0));
@@ -262,9 +264,8 @@ fn an_id_belongs_to_its_subjects() {
 #[test]
 fn decide_requires_one_state_for_each_limit() {
     let (limit, name) = (limit("gcra 1/s burst 1"), Name::default());
-    let subject = Subject::from(Key::new(b"key").unwrap());
-    let items = [Item { limit: &limit, subject }];
-    let op = Op { policy: &name, items: &items, act: Act::Check, cost: 1, id: None };
+    let items = [Item { limit: &limit, subject: Key::new(b"key").unwrap().into(), cost: 1 }];
+    let op = Op::check(&name, &items);
     let error = tollgate_core::storage::decide(&op, &mut [], Time::EPOCH).unwrap_err();
     assert!(error.is_malformed(), "{error}");
 }
@@ -272,8 +273,8 @@ fn decide_requires_one_state_for_each_limit() {
 #[test]
 fn a_limit_that_is_switched_off_can_still_be_reset() {
     let key = TestKey::new();
-    key.apply(&[limit("gcra 1/h burst 1")], Act::Check, 1, NOON);
-    key.apply(&[limit("gcra 1/h burst 1 factor 0")], Act::Reset, 1, NOON);
+    let _ = key.apply(&[limit("gcra 1/h burst 1")], Act::Check, 1, NOON);
+    let _ = key.apply(&[limit("gcra 1/h burst 1 factor 0")], Act::Reset, 1, NOON);
     assert_eq!(key.apply(&[limit("gcra 1/h burst 1")], Act::Peek, 1, NOON).remaining, Some(1));
 }
 
@@ -285,12 +286,12 @@ fn several_reservations_do_not_refund_the_same_cost() {
     {
         let (limits, key) = ([limit(line)], TestKey::new());
         for id in ["a", "b"] {
-            assert!(key.apply_with_id(&limits, Act::Reserve, 25, NOON, Some(id)).allowed);
+            assert!(key.apply_with_id(&limits, Act::Reserve, 25, NOON, id).allowed);
         }
         let later = NOON + 25 * SECOND;
         assert!(key.apply(&limits, Act::Check, 75, later).allowed);
         for id in ["a", "b"] {
-            key.apply_with_id(&limits, Act::Settle, 0, later, Some(id));
+            let _ = key.apply_with_id(&limits, Act::Settle, 0, later, id);
         }
         let left = key.apply(&limits, Act::Peek, 1, later).remaining.unwrap();
         assert!(left <= 25, "{line}: 75 were taken just now, and {left} are left");
@@ -302,9 +303,9 @@ fn a_reservation_can_be_settled_for_an_hour() {
     let limits = [limit("fixed-window 10/day")];
     for (minutes, left) in [(1, 1), (59, 1), (60, 5)] {
         let key = TestKey::new();
-        key.apply_with_id(&limits, Act::Reserve, 5, NOON, Some("download"));
+        let _ = key.apply_with_id(&limits, Act::Reserve, 5, NOON, "download");
         let then = NOON + minutes * 60 * SECOND;
-        let settled = key.apply_with_id(&limits, Act::Settle, 9, then, Some("download"));
+        let settled = key.apply_with_id(&limits, Act::Settle, 9, then, "download");
         assert_eq!(settled.remaining, Some(left), "after {minutes} minutes");
     }
 }
@@ -313,19 +314,19 @@ fn a_reservation_can_be_settled_for_an_hour() {
 #[test]
 fn a_reservation_of_zero_can_be_settled_with_more() {
     let (limits, key) = ([limit("gcra 10/h")], TestKey::new());
-    let reserved = key.apply_with_id(&limits, Act::Reserve, 0, NOON, Some("x"));
+    let reserved = key.apply_with_id(&limits, Act::Reserve, 0, NOON, "x");
     assert_eq!((reserved.remaining, reserved.reset_after), (Some(10), Span::ZERO));
-    assert_eq!(key.apply_with_id(&limits, Act::Settle, 4, NOON, Some("x")).remaining, Some(6));
+    assert_eq!(key.apply_with_id(&limits, Act::Settle, 4, NOON, "x").remaining, Some(6));
 }
 
 /// A remembered decision must not outlive its lease.
 #[test]
 fn a_lease_that_has_ended_is_not_remembered() {
     let (limits, key) = ([limit("concurrency 1 ttl 30s")], TestKey::new());
-    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON, Some("a")).allowed);
-    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON + 29 * SECOND, Some("a")).allowed);
-    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON + 40 * SECOND, Some("b")).allowed);
-    assert!(!key.apply_with_id(&limits, Act::Check, 1, NOON + 41 * SECOND, Some("a")).allowed);
+    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON, "a").allowed);
+    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON + 29 * SECOND, "a").allowed);
+    assert!(key.apply_with_id(&limits, Act::Check, 1, NOON + 40 * SECOND, "b").allowed);
+    assert!(!key.apply_with_id(&limits, Act::Check, 1, NOON + 41 * SECOND, "a").allowed);
 }
 
 /// A write must not drop what still counts if the clock steps back: slots of 5 s do not fit a

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use serde_json::Value;
-use tollgate_core::{Act, Decision, Key, Limit, Op, PlainStore, Policy, Span, Time};
+use tollgate_core::{Act, Decision, Limit, Name, PlainStore, Policy, Request, Span, Time};
 
 const LEGACY: &str = include_str!("../src/contract/vectors/legacy_limits.json");
 const CL_THROTTLE: &str = include_str!("../src/contract/vectors/cl_throttle.json");
@@ -64,9 +64,8 @@ fn cl_throttle_is_gcra() {
     for call in vectors["calls"].as_array().unwrap() {
         let burst = call["max_burst"].as_u64().unwrap() + 1;
         let line = format!("gcra {}/{}s burst {burst}", call["count"], call["period_s"]);
-        let policy = Policy::parse(tollgate_core::Name::default(), [line]).unwrap();
-        let (store, items) =
-            (PlainStore::default(), policy.items(|_| Key::new(b"k").ok()).unwrap());
+        let (store, policy) =
+            (PlainStore::default(), Policy::parse(Name::default(), [line]).unwrap());
         for step in call["steps"].as_array().unwrap() {
             let quantity = step["quantity"].as_i64().unwrap();
             let act = match quantity {
@@ -74,10 +73,10 @@ fn cl_throttle_is_gcra() {
                 1.. => Act::Check,
                 _ => Act::Refund,
             };
-            let cost = quantity.unsigned_abs();
-            let op = Op { policy: policy.name(), items: &items, act, cost, id: None };
+            let request = Request::of("k").cost(quantity.unsigned_abs());
             let at = Time::from_micros(step["t_ms"].as_u64().unwrap() * 1000).unwrap();
-            let decision = store.apply_one(&op, at).unwrap();
+            let applied = request.with_op(&policy, act, |op| store.apply_one(op, at));
+            let decision = applied.unwrap().unwrap();
             let expected: Vec<i64> =
                 step["reply"].as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect();
             assert_eq!(reply(&decision).as_slice(), expected, "{}: {step}", call["id"]);

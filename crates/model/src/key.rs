@@ -16,6 +16,7 @@ pub struct Key {
     remembered: Vec<Remembered>,
     /// The names of ids; an [`Id`] is an index into it.
     names: Vec<String>,
+    limit_answers: Vec<LimitAnswer>,
 }
 
 /// An operation that took or gave something, with its answer.
@@ -34,7 +35,14 @@ impl Key {
             limits,
             remembered: Vec::new(),
             names: Vec::new(),
+            limit_answers: Vec::new(),
         }
+    }
+
+    /// Returns the answer of each limit to the last operation. There are none if it failed, or
+    /// returned a remembered answer.
+    pub fn limit_answers(&self) -> &[LimitAnswer] {
+        &self.limit_answers
     }
 
     /// Applies one operation.
@@ -45,15 +53,19 @@ impl Key {
     ///
     /// # Panics
     ///
-    /// Panics if reserve, settle, release or renew has no id.
+    /// Panics if reserve, settle, release or renew has no id, or if there is not one cost for each
+    /// limit.
     pub fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
+        assert_eq!(step.costs.len(), self.limits.len(), "one cost for each limit");
+        self.limit_answers.clear();
         let id = step.id.as_deref().map(|name| self.id_of(name));
         if let Some(remembered) = self.recall(step, id) {
             return Ok(remembered.answer.clone());
         }
         let allowed = !can_be_denied(step.op) || self.all_fit(step);
         let changed = self.perform(step, id, allowed)?;
-        let answer = self.answer(step, allowed);
+        self.limit_answers = self.answer_each(step);
+        let answer = fold(allowed, &self.limit_answers);
         if changed && allowed {
             self.remember(step, id, &answer);
         }
@@ -93,52 +105,60 @@ impl Key {
     }
 
     fn all_fit(&self, step: &Step) -> bool {
-        let mut limits = self.limits.iter().zip(&self.ledgers);
-        limits.all(|(limit, ledger)| ledger.fits(&limit.rule, step.t, step.cost))
+        self.each(step).all(|(limit, ledger, cost)| ledger.fits(&limit.rule, step.t, cost))
+    }
+
+    /// Returns each limit with its ledger and the cost it takes.
+    fn each(&self, step: &Step) -> impl Iterator<Item = (&Limit, &Ledger, u64)> {
+        let limits = self.limits.iter().zip(&self.ledgers).zip(&step.costs);
+        limits.map(|((limit, ledger), &cost)| (limit, ledger, cost))
     }
 
     /// Performs the operation. Returns whether it changed the counts of any limit.
     fn perform(&mut self, step: &Step, id: Option<Id>, allowed: bool) -> Result<bool, TooMuch> {
-        let (t, cost) = (step.t, step.cost);
+        let t = step.t;
         let named = || id.expect("this operation carries an id");
         match step.op {
             Operation::Peek => Ok(false),
-            Operation::Check | Operation::Reserve if !allowed => self.count_denied(t, cost, id),
-            Operation::Check | Operation::Charge => self.change(t, Change::Take { cost, id }),
-            Operation::Reserve => self.write(|rule, it| it.reserve(rule, t, cost, named())),
-            Operation::Settle => self.write(|rule, it| it.settle(rule, t, cost, named())),
-            Operation::Refund => self.change(t, Change::Refund { cost }),
-            Operation::Renew => self.change(t, Change::Renew { id: named() }),
-            Operation::Release => self.release(t, named()),
+            Operation::Check | Operation::Reserve if !allowed => self.count_denied(step, id),
+            Operation::Check | Operation::Charge => {
+                self.change(step, |cost| Change::Take { cost, id })
+            }
+            Operation::Reserve => {
+                self.write(step, |limit, it, cost| it.reserve(&limit.rule, t, cost, named()))
+            }
+            Operation::Settle => {
+                self.write(step, |limit, it, cost| it.settle(&limit.rule, t, cost, named()))
+            }
+            Operation::Refund => self.change(step, |cost| Change::Refund { cost }),
+            Operation::Renew => self.change(step, |_| Change::Renew { id: named() }),
+            Operation::Release => self.release(step, named()),
             Operation::Reset => Ok(self.reset(t)),
         }
     }
 
-    fn change(&mut self, t: u64, change: Change) -> Result<bool, TooMuch> {
-        self.write(|rule, ledger| ledger.with(rule, t, change))
+    fn change(&mut self, step: &Step, change: impl Fn(u64) -> Change) -> Result<bool, TooMuch> {
+        self.write(step, |limit, ledger, cost| ledger.with(&limit.rule, step.t, change(cost)))
     }
 
     /// All or nothing: no ledger is replaced unless the write succeeds in every one.
     fn write(
         &mut self,
-        write: impl Fn(&Rule, &Ledger) -> Result<Written, TooMuch>,
+        step: &Step,
+        write: impl Fn(&Limit, &Ledger, u64) -> Result<Written, TooMuch>,
     ) -> Result<bool, TooMuch> {
-        let each = self.limits.iter().zip(&self.ledgers);
-        let written: Result<Vec<_>, _> = each.map(|(it, ledger)| write(&it.rule, ledger)).collect();
+        let each = self.each(step);
+        let written: Result<Vec<_>, _> =
+            each.map(|(limit, ledger, cost)| write(limit, ledger, cost)).collect();
         Ok(self.replace(written?))
     }
 
     /// Counts a denied attempt in limits with `count-denied`.
-    fn count_denied(&mut self, t: u64, cost: u64, id: Option<Id>) -> Result<bool, TooMuch> {
-        let take = Change::Take { cost, id };
-        let each = self.limits.iter().zip(&self.ledgers);
-        let written: Result<Vec<_>, _> = each
-            .map(|(limit, ledger)| match limit.count_denied {
-                true => ledger.with(&limit.rule, t, take),
-                false => Ok(ledger.unchanged()),
-            })
-            .collect();
-        Ok(self.replace(written?))
+    fn count_denied(&mut self, step: &Step, id: Option<Id>) -> Result<bool, TooMuch> {
+        self.write(step, |limit, ledger, cost| match limit.count_denied {
+            true => ledger.with(&limit.rule, step.t, Change::Take { cost, id }),
+            false => Ok(ledger.unchanged()),
+        })
     }
 
     fn replace(&mut self, written: Vec<Written>) -> bool {
@@ -147,8 +167,8 @@ impl Key {
         changed
     }
 
-    fn release(&mut self, t: u64, id: Id) -> Result<bool, TooMuch> {
-        let changed = self.change(t, Change::Release { id })?;
+    fn release(&mut self, step: &Step, id: Id) -> Result<bool, TooMuch> {
+        let changed = self.change(step, |_| Change::Release { id })?;
         self.remembered.retain(|it| it.id != id);
         for ledger in &mut self.ledgers {
             ledger.forget(id);
@@ -164,34 +184,33 @@ impl Key {
         had_state
     }
 
-    /// Returns the answer of the policy: the strictest of its limits' answers.
-    fn answer(&self, step: &Step, allowed: bool) -> Answer {
-        let limit_answers: Vec<LimitAnswer> = self.limit_answers(step).collect();
-        let retry = |it: &LimitAnswer| it.retry_after.unwrap_or(u64::MAX);
-        let remaining = |it: &LimitAnswer| it.remaining.unwrap_or(u64::MAX);
-        let greatest_retry = limit_answers.iter().map(retry).max().unwrap_or(0);
-        let least_remaining = limit_answers.iter().map(remaining).min().unwrap_or(u64::MAX);
-        let bound_by = limit_answers.iter().position(|it| match allowed {
-            true => remaining(it) == least_remaining,
-            false => retry(it) == greatest_retry,
-        });
-        let bound_by = bound_by.unwrap_or(0);
-        Answer {
-            allowed,
-            limit: limit_answers.get(bound_by).and_then(|it| it.limit),
-            remaining: Some(least_remaining).filter(|&it| it < u64::MAX),
-            retry_after: Some(greatest_retry).filter(|&it| it < u64::MAX),
-            reset_after: limit_answers.iter().map(|it| it.reset_after).max().unwrap_or(0),
-            bound_by,
-        }
-    }
-
-    fn limit_answers(&self, step: &Step) -> impl Iterator<Item = LimitAnswer> {
-        let each = self.limits.iter().zip(&self.ledgers);
-        each.map(|(limit, ledger)| {
+    fn answer_each(&self, step: &Step) -> Vec<LimitAnswer> {
+        let answer = |(limit, ledger, cost): (&Limit, &Ledger, u64)| {
             let counting = ledger.replay(&limit.rule);
-            limit_answer(counting.as_ref(), capacity(&limit.rule), step.t, step.cost)
-        })
+            limit_answer(counting.as_ref(), capacity(&limit.rule), step.t, cost)
+        };
+        self.each(step).map(answer).collect()
+    }
+}
+
+/// Returns the answer of a policy: the strictest of its limits' answers.
+fn fold(allowed: bool, limit_answers: &[LimitAnswer]) -> Answer {
+    let retry = |it: &LimitAnswer| it.retry_after.unwrap_or(u64::MAX);
+    let remaining = |it: &LimitAnswer| it.remaining.unwrap_or(u64::MAX);
+    let greatest_retry = limit_answers.iter().map(retry).max().unwrap_or(0);
+    let least_remaining = limit_answers.iter().map(remaining).min().unwrap_or(u64::MAX);
+    let bound_by = limit_answers.iter().position(|it| match allowed {
+        true => remaining(it) == least_remaining,
+        false => retry(it) == greatest_retry,
+    });
+    let bound_by = bound_by.unwrap_or(0);
+    Answer {
+        allowed,
+        limit: limit_answers.get(bound_by).and_then(|it| it.limit),
+        remaining: Some(least_remaining).filter(|&it| it < u64::MAX),
+        retry_after: Some(greatest_retry).filter(|&it| it < u64::MAX),
+        reset_after: limit_answers.iter().map(|it| it.reset_after).max().unwrap_or(0),
+        bound_by,
     }
 }
 

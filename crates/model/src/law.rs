@@ -2,11 +2,14 @@
 
 use crate::counting::Counting;
 
-/// The answer of one limit.
+/// The answer of one limit of a policy, as if it were the only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LimitAnswer {
+pub struct LimitAnswer {
+    /// Capacity; `None` is unlimited.
     pub limit: Option<u64>,
+    /// `None` is unlimited.
     pub remaining: Option<u64>,
+    /// `None` if the cost that this limit takes can never fit.
     pub retry_after: Option<u64>,
     pub reset_after: u64,
 }

@@ -106,6 +106,8 @@ impl Ledger {
         // A reservation of 0 is recorded too: it can be settled with more.
         if written.changed || estimate == 0 {
             written.ledger.forget(id);
+            // A write removes what has expired, so that a clock that steps back does not find it.
+            written.ledger.reservations.retain(|reservation| t < reservation.until);
             let counting = written.ledger.replay(rule);
             let max_refund = if counting.empty(at) { 0 } else { counting.refundable(at, at, id) };
             let until = t + RESERVATION_TTL;

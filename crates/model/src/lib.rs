@@ -13,7 +13,7 @@
 //!
 //! let rule = Rule::Flow { n: 1, window: 1_000_000, burst: 1 };
 //! let mut key = Key::new(vec![Limit { rule, count_denied: false }]);
-//! let step = Step { t: 0, op: Operation::Check, cost: 1, id: None };
+//! let step = Step { t: 0, op: Operation::Check, costs: vec![1], id: None };
 //! assert!(key.apply(&step).unwrap().allowed);
 //! assert_eq!(key.apply(&step).unwrap().retry_after, Some(1_000_000));
 //! ```
@@ -34,6 +34,7 @@ mod slots;
 mod window;
 
 pub use key::Key;
+pub use law::LimitAnswer;
 
 /// How a limit counts. All times are in ticks (microseconds).
 #[derive(Debug, Clone, PartialEq)]
@@ -95,12 +96,13 @@ pub enum Operation {
 pub struct Step {
     pub t: u64,
     pub op: Operation,
-    pub cost: u64,
+    /// The cost that each limit takes, in order.
+    pub costs: Vec<u64>,
     /// Required for reserve, settle, release and renew.
     pub id: Option<String>,
 }
 
-/// The decision.
+/// The decision of the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub allowed: bool,

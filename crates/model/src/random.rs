@@ -1,6 +1,7 @@
 //! Random limits and random steps, to compare another system with the model. The same seed gives
 //! the same steps everywhere.
 
+mod costs;
 mod limits;
 mod period;
 mod policy;
@@ -14,7 +15,7 @@ pub use limits::limit;
 pub use rng::Rng;
 pub use tally::Tally;
 
-use crate::{Answer, Key, Step, TooMuch};
+use crate::{Answer, Key, LimitAnswer, Step, TooMuch};
 use policy::Policy;
 use steps::Walk;
 
@@ -111,6 +112,12 @@ pub trait System {
     ///
     /// Fails with [`TooMuch`] if the state would become too large.
     fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch>;
+
+    /// Returns the answer of each limit to the last operation, as [`Key::limit_answers`] does;
+    /// `None` if the system was not asked for them, or cannot tell.
+    fn limit_answers(&self) -> Option<Vec<LimitAnswer>> {
+        None
+    }
 }
 
 /// Runs about `operations` random steps on the model and on the system that `new_system` creates from
@@ -147,9 +154,13 @@ fn run_key(rng: &mut Rng, policy: Policy, system: &mut dyn System, title: &str, 
     for _ in 0..rng.between(5, LONGEST_KEY) {
         let before = walk.now();
         let step = walk.next_step(rng);
-        let expected = model.apply(&step);
-        let found = system.apply(&step);
-        tally.count(before, &step, &expected);
+        let expected =
+            Answered { policy: model.apply(&step), limits: model.limit_answers().into() };
+        let policy_found = system.apply(&step);
+        let limits_found = system.limit_answers();
+        let limits = limits_found.unwrap_or_else(|| expected.limits.clone());
+        let found = Answered { policy: policy_found, limits };
+        tally.count(before, &step, &expected.policy);
         walk.learn(&expected);
         let differs = found != expected;
         steps.push((step, expected));
@@ -159,21 +170,33 @@ fn run_key(rng: &mut Rng, policy: Policy, system: &mut dyn System, title: &str, 
     }
 }
 
-fn report(
-    title: &str,
-    lines: &[String],
-    steps: &[(Step, Result<Answer, TooMuch>)],
-    found: &Result<Answer, TooMuch>,
-) -> String {
+/// The answer of the policy to a step, and those of its limits.
+#[derive(Debug, PartialEq, Eq)]
+struct Answered {
+    policy: Result<Answer, TooMuch>,
+    limits: Vec<LimitAnswer>,
+}
+
+impl Answered {
+    fn write_to(&self, text: &mut String) {
+        let _ = writeln!(text, "    -> {:?}", self.policy);
+        for limit in &self.limits {
+            let _ = writeln!(text, "       {limit:?}");
+        }
+    }
+}
+
+fn report(title: &str, lines: &[String], steps: &[(Step, Answered)], found: &Answered) -> String {
     let mut text = format!("the system differs from the model ({title})\n");
     for line in lines {
         let _ = writeln!(text, "limit: {line}");
     }
-    for (step, expected) in steps {
-        let id = step.id.as_deref().unwrap_or("-");
-        let Step { t, op, cost, .. } = step;
-        let _ = writeln!(text, "t={t} {op:?} cost={cost} id={id}\n    -> {expected:?}");
+    for (Step { t, op, costs, id }, expected) in steps {
+        let id = id.as_deref().unwrap_or("-");
+        let _ = writeln!(text, "t={t} {op:?} costs={costs:?} id={id}");
+        expected.write_to(&mut text);
     }
-    let _ = writeln!(text, "the system answers the last with\n    -> {found:?}");
+    text.push_str("the system answers the last with\n");
+    found.write_to(&mut text);
     text
 }

@@ -1,7 +1,7 @@
 //! Scenes: policies, operations on one key, and the expected answers.
 //!
-//! A scene is a name, its limit lines, and one line per step: the time, the operation, its cost,
-//! optionally `@id`, and after the colon what is known of the answer.
+//! A scene is a name, its limit lines, and one line per step: the time, the operation, its cost (or
+//! one for each limit, as `1,850`), optionally `@id`, and after the colon what is known of the answer.
 
 mod lines;
 
@@ -31,27 +31,32 @@ fn play(text: &str) {
             limits.push(lines::limit(limit));
         } else if !line.is_empty() && !line.starts_with('#') {
             let key = key.get_or_insert_with(|| Key::new(limits.clone()));
-            play_step(key, line, name);
+            play_step(key, limits.len(), line, name);
         }
     }
 }
 
-fn play_step(key: &mut Key, line: &str, scene: &str) {
+fn play_step(key: &mut Key, limits: usize, line: &str, scene: &str) {
     let (asked, known) = line.split_once(':').expect("a step has a colon");
-    let answer = key.apply(&step(asked));
+    let answer = key.apply(&step(asked, limits));
     for word in known.split_whitespace() {
         assert!(agrees(&answer, word), "{scene}: {line}\nbut not {word}: {answer:?}");
     }
 }
 
-fn step(asked: &str) -> Step {
+fn step(asked: &str, limits: usize) -> Step {
     let words: Vec<&str> = asked.split_whitespace().collect();
     Step {
         t: lines::ticks(words[0]),
         op: operation(words[1]),
-        cost: words[2].parse().expect("a cost"),
+        costs: costs(words[2], limits),
         id: words.get(3).map(|id| id.trim_start_matches('@').to_owned()),
     }
+}
+
+fn costs(word: &str, limits: usize) -> Vec<u64> {
+    let costs: Vec<u64> = word.split(',').map(|cost| cost.parse().expect("a cost")).collect();
+    if let [cost] = costs[..] { vec![cost; limits] } else { costs }
 }
 
 fn operation(word: &str) -> Operation {

@@ -26,8 +26,10 @@ pub const ALGORITHMS: [&str; 10] = [
 pub struct Step {
     /// What to do.
     pub act: Act,
-    /// The cost.
+    /// The cost of each limit that has none in `costs`.
     pub cost: u64,
+    /// The costs of the limits, in order, if they differ.
+    pub costs: Vec<u64>,
     /// The id.
     pub id: Option<&'static str>,
     /// How far time moves before it: thousandths of the time a full key takes to reset, and ticks.
@@ -39,15 +41,35 @@ pub struct Step {
 impl fmt::Debug for Step {
     /// Writes one line, so that a failing case is readable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Step { act, cost, id, moves: (permille, ticks), variant } = self;
-        write!(f, "{act} {cost}, {permille}/1000 and {ticks} later, limits {variant}")?;
+        let Step { act, cost, costs, id, moves: (permille, ticks), variant } = self;
+        write!(f, "{act} {cost}, ")?;
+        if !costs.is_empty() {
+            write!(f, "costs {costs:?}, ")?;
+        }
+        write!(f, "{permille}/1000 and {ticks} later, limits {variant}")?;
         id.map_or(Ok(()), |id| write!(f, ", id {id}"))
     }
 }
 
 impl Step {
     pub(super) fn new(act: Act, cost: u64) -> Step {
-        Step { act, cost, id: None, moves: (0, 0), variant: 0 }
+        Step { act, cost, costs: Vec::new(), id: None, moves: (0, 0), variant: 0 }
+    }
+
+    /// Returns the cost of the limit at this position of the policy.
+    #[must_use]
+    pub fn cost_at(&self, position: usize) -> u64 {
+        self.costs.get(position).copied().unwrap_or(self.cost)
+    }
+
+    /// Returns the step for the limit at this position alone.
+    pub(super) fn only(&self, position: usize) -> Step {
+        Step { cost: self.cost_at(position), costs: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns a peek with the same costs.
+    pub(super) fn as_peek(&self) -> Step {
+        Step { act: Act::Peek, id: None, ..self.clone() }
     }
 
     /// Returns its instant, if the step before it was at `now`.
@@ -167,16 +189,35 @@ fn moves() -> impl Strategy<Value = (i64, i64)> {
     ]
 }
 
-/// Generates operations for limits of this capacity in this many variants.
+/// Generates operations for a limit of this capacity in this many variants.
 pub fn steps(capacity: u64, variants: usize) -> impl Strategy<Value = Vec<Step>> {
+    steps_for(&[capacity], variants)
+}
+
+/// Generates operations for limits of these capacities in this many variants: mostly with one cost
+/// for all of them, sometimes with one for each.
+pub fn steps_for(capacities: &[u64], variants: usize) -> impl Strategy<Value = Vec<Step>> + use<> {
+    let least = capacities.iter().copied().min().unwrap_or(1);
     let id = proptest::option::weighted(0.2, select(&["a", "b", "c"][..]));
     let variant = prop_oneof![4 => Just(0), 1 => 0..variants.max(1)];
-    let step = (act(), cost(capacity), id, moves(), variant);
-    let step = step.prop_map(|(act, cost, id, moves, variant)| {
+    let step = (act(), cost(least), costs(capacities), id, moves(), variant);
+    let step = step.prop_map(|(act, cost, costs, id, moves, variant)| {
         let id = if act.needs_id() { id.or(Some("a")) } else { id };
-        Step { act, cost, id, moves, variant }
+        Step { act, cost, costs, id, moves, variant }
     });
     proptest::collection::vec(step, 1..25)
+}
+
+/// Generates a cost for each of several limits, some of which take nothing; or none, so that all
+/// take the same.
+fn costs(capacities: &[u64]) -> BoxedStrategy<Vec<u64>> {
+    let same = Just(Vec::new());
+    if capacities.len() < 2 {
+        return same.boxed();
+    }
+    let of_one = |capacity: &u64| prop_oneof![3 => cost(*capacity), 1 => Just(0)];
+    let each: Vec<_> = capacities.iter().map(of_one).collect();
+    prop_oneof![3 => same, 2 => each].boxed()
 }
 
 /// Generates the start of a case: near the epoch, in the present, around a change of clocks, and

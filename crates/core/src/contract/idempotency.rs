@@ -3,22 +3,66 @@
 use proptest::prelude::*;
 
 use super::generate::{ALGORITHMS, Step, limit_line, start};
-use super::{Suite, expect_decision};
-use crate::{Act, Limit, Span, Time};
+use super::{Suite, TestKey, expect_ok};
+use crate::{Act, Algorithm, Decision, Limit, LimitStatuses, Span, Time};
 
-/// Returns when an id is forgotten: after a minute, or when its lease has ended.
-fn forgotten_after(algorithm: &str, limits: &[Limit]) -> Span {
+/// One or two limits, and the cost of each.
+#[derive(Debug)]
+struct Costly {
+    lines: Vec<String>,
+    costs: Vec<u64>,
+}
+
+/// Generates limits, the first of this algorithm, at least one of which takes something.
+fn costly(algorithm: &'static str) -> impl Strategy<Value = Costly> {
+    let any = proptest::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line);
+    let alone = limit_line(algorithm).prop_map(|line| Costly { lines: vec![line], costs: vec![1] });
+    let costs = proptest::sample::select(&[[1, 1], [0, 1], [1, 0], [2, 1]][..]);
+    let beside = (limit_line(algorithm), any, costs).prop_map(|(first, second, costs)| Costly {
+        lines: vec![first, second],
+        costs: costs.into(),
+    });
+    prop_oneof![2 => alone, 1 => beside]
+}
+
+impl Costly {
+    fn limits(&self) -> Vec<Limit> {
+        self.lines.iter().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    fn step(&self, act: Act) -> Step {
+        Step { costs: self.costs.clone(), ..Step::new(act, 0) }
+    }
+
+    fn with_id(&self, act: Act) -> Step {
+        Step { id: Some("id"), ..self.step(act) }
+    }
+}
+
+/// Returns when an id is forgotten: after a minute, or when the first lease it took has ended.
+fn forgotten_after(act: Act, limits: &[Limit]) -> Span {
     const MINUTE: Span = Span::from_micros(60_000_000);
-    let lease = limits
-        .iter()
-        .filter_map(Limit::full_reset_after)
-        .min()
-        .filter(|_| algorithm == "concurrency");
-    lease.map_or(MINUTE, |lease| lease.min(MINUTE))
+    let takes = act != Act::Refund;
+    let is_lease = |limit: &&Limit| takes && limit.algorithm() == Algorithm::Concurrency;
+    let leases = limits.iter().filter(is_lease);
+    leases.filter_map(Limit::full_reset_after).fold(MINUTE, Span::min)
 }
 
 fn with_id(act: Act, cost: u64) -> Step {
     Step { id: Some("id"), ..Step::new(act, cost) }
+}
+
+/// Applies an operation that is remembered. It has no statuses: the limits are not looked at.
+fn retry(
+    key: &TestKey<'_>,
+    limits: &[Limit],
+    step: &Step,
+    at: Time,
+) -> Result<Decision, TestCaseError> {
+    let statuses = LimitStatuses::default();
+    let decision = expect_ok(key.decide(limits, step, at, Some(&statuses)))?;
+    prop_assert_eq!(statuses.to_vec(), [], "{} was not remembered", step.act);
+    Ok(decision)
 }
 
 impl Suite<'_> {
@@ -26,30 +70,27 @@ impl Suite<'_> {
     pub fn ids_make_a_retry_safe(&self) {
         const ACTS: [Act; 4] = [Act::Check, Act::Reserve, Act::Charge, Act::Refund];
         for algorithm in ALGORITHMS {
-            let act = proptest::sample::select(&ACTS[..]);
-            let cases = (limit_line(algorithm), act, start());
-            self.check_law(&format!("ids ({algorithm})"), &cases, |(line, act, start)| {
-                let limits: Vec<Limit> = line.parse().into_iter().collect();
+            let cases = (costly(algorithm), proptest::sample::select(&ACTS[..]), start());
+            self.check_law(&format!("ids ({algorithm})"), &cases, |(costly, act, start)| {
+                let (limits, step) = (costly.limits(), costly.with_id(act));
                 let key = self.new_key();
                 // The refund needs something to refund.
-                expect_decision(key.apply(&limits, &Step::new(Act::Charge, 1), start))?;
-                let first = expect_decision(key.apply(&limits, &with_id(act, 1), start))?;
+                expect_ok(key.apply(&limits, &costly.step(Act::Charge), start))?;
+                let first = expect_ok(key.apply(&limits, &step, start))?.decision;
                 let left = key.peek(&limits, 1, start)?;
-                let Some(gone) = start.checked_add(forgotten_after(algorithm, &limits)) else {
+                let Some(gone) = start.checked_add(forgotten_after(act, &limits)) else {
                     return Ok(());
                 };
                 let late = Time::at(gone.as_micros().saturating_sub(1));
                 let after = key.peek(&limits, 1, late)?;
                 if first.allowed {
-                    prop_assert_eq!(
-                        expect_decision(key.apply(&limits, &with_id(act, 1), late))?,
-                        first
-                    );
+                    prop_assert_eq!(retry(&key, &limits, &step, late)?, first);
                     prop_assert_eq!(key.peek(&limits, 1, late)?, after, "applied twice");
                     prop_assert_eq!(key.peek(&limits, 1, start)?, left, "applied twice");
                 }
-                let fresh = expect_decision(key.apply(&limits, &with_id(act, 0), gone))?;
-                prop_assert_eq!(fresh.remaining, key.peek(&limits, 0, gone)?.remaining);
+                let fresh = expect_ok(key.apply(&limits, &with_id(act, 0), gone))?;
+                let now = key.peek(&limits, 0, gone)?;
+                prop_assert_eq!(fresh.statuses, now.statuses);
                 Ok(())
             });
         }
@@ -58,30 +99,24 @@ impl Suite<'_> {
     /// Tests that a settle and a reset are applied once, whatever happens in between.
     pub fn settle_and_reset_are_done_once(&self) {
         for algorithm in ALGORITHMS {
-            let cases = (limit_line(algorithm), start());
-            self.check_law(
-                &format!("settle and reset once ({algorithm})"),
-                &cases,
-                |(line, start)| {
-                    let limits: Vec<Limit> = line.parse().into_iter().collect();
-                    for (act, cost) in [(Act::Settle, 0), (Act::Reset, 1)] {
-                        let key = self.new_key();
-                        let apply = |step: &Step| expect_decision(key.apply(&limits, step, start));
-                        apply(&with_id(Act::Reserve, 1))?;
-                        let first = apply(&with_id(act, cost))?;
-                        apply(&Step::new(Act::Charge, 1))?;
-                        let left = key.peek(&limits, 1, start)?;
-                        prop_assert_eq!(apply(&with_id(act, cost))?, first, "{}", act);
-                        prop_assert_eq!(
-                            key.peek(&limits, 1, start)?,
-                            left,
-                            "{} applied twice",
-                            act
-                        );
+            let cases = (costly(algorithm), start());
+            let law = format!("settle and reset once ({algorithm})");
+            self.check_law(&law, &cases, |(costly, start)| {
+                let limits = costly.limits();
+                for repeated in [with_id(Act::Settle, 0), costly.with_id(Act::Reset)] {
+                    let key = self.new_key();
+                    let apply = |step: &Step| expect_ok(key.apply(&limits, step, start));
+                    if !apply(&costly.with_id(Act::Reserve))?.allowed() {
+                        return Ok(());
                     }
-                    Ok(())
-                },
-            );
+                    let first = apply(&repeated)?.decision;
+                    apply(&costly.step(Act::Charge))?;
+                    let left = key.peek(&limits, 1, start)?;
+                    prop_assert_eq!(retry(&key, &limits, &repeated, start)?, first);
+                    prop_assert_eq!(key.peek(&limits, 1, start)?, left, "applied twice");
+                }
+                Ok(())
+            });
         }
     }
 
@@ -92,12 +127,15 @@ impl Suite<'_> {
             let limits: Vec<Limit> = line.parse().into_iter().collect();
             for forget in [Act::Release, Act::Reset] {
                 let key = self.new_key();
-                let apply = |act| expect_decision(key.apply(&limits, &with_id(act, 1), start));
+                let apply = |act| -> Result<Decision, TestCaseError> {
+                    Ok(expect_ok(key.apply(&limits, &with_id(act, 1), start))?.decision)
+                };
                 let first = apply(Act::Check)?;
                 let forgotten = apply(forget)?;
                 prop_assert_eq!(forgotten.remaining, forgotten.limit);
                 prop_assert_eq!(apply(Act::Check)?, first);
-                prop_assert_eq!(key.peek(&limits, 1, start)?.remaining, first.remaining);
+                let left = key.peek(&limits, 1, start)?.decision.remaining;
+                prop_assert_eq!(left, first.remaining);
             }
             Ok(())
         });

@@ -1,128 +1,14 @@
 //! Laws 1 to 8, as ALGORITHMS.md numbers them.
 
-use std::fmt;
-
 use proptest::prelude::*;
 
-use super::generate::{ALGORITHMS, Step, limit_line, start, steps};
-use super::{Suite, TestKey, expect_decision};
-use crate::{Act, Decision, Limit, MAX_COST, Span, Time};
-
-type TestResult = Result<(), TestCaseError>;
-
-/// Limits in several variants, and the operations on one key under them.
-#[derive(Clone)]
-struct Case {
-    /// Each variant is a policy; all have the same rules in the same order, with other numbers.
-    variants: Vec<Vec<Limit>>,
-    start: Time,
-    steps: Vec<Step>,
-}
-
-impl fmt::Debug for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (variant, limits) in self.variants.iter().enumerate() {
-            let lines: Vec<String> = limits.iter().map(Limit::to_string).collect();
-            writeln!(f, "\nlimits {variant}: {lines:?}")?;
-        }
-        write!(f, "starting at {}: {:#?}", self.start.as_micros(), self.steps)
-    }
-}
-
-impl Case {
-    fn limits(&self, step: &Step) -> &[Limit] {
-        let variant = step.variant.checked_rem(self.variants.len()).unwrap_or(0);
-        self.variants.get(variant).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns the case with `count-denied` added to the limits that accept it.
-    fn counting_denied(self) -> Case {
-        let counting = |limit: &Limit| match format!("{limit} count-denied").parse() {
-            Ok(counting) => counting,
-            Err(_) => limit.clone(),
-        };
-        let variants = self.variants.iter();
-        let variants = variants.map(|limits| limits.iter().map(counting).collect()).collect();
-        Case { variants, ..self }
-    }
-
-    /// Returns the case without ids, and without the operations that need one.
-    fn without_ids(self) -> Case {
-        let steps = self.steps.into_iter().filter(|step| !step.act.needs_id());
-        Case { steps: steps.map(|step| Step { id: None, ..step }).collect(), ..self }
-    }
-
-    /// Returns each step with its instant and its limits.
-    fn timed(&self) -> impl Iterator<Item = (&Step, Time, &[Limit])> {
-        self.steps.iter().scan(self.start, |now, step| {
-            *now = step.time(self.limits(step), *now);
-            Some((step, *now, self.limits(step)))
-        })
-    }
-}
-
-fn parsed(lines: &[String]) -> Vec<Limit> {
-    lines.iter().filter_map(|line| line.parse().ok()).collect()
-}
-
-fn case_of(variants: impl Strategy<Value = Vec<Vec<String>>>) -> impl Strategy<Value = Case> {
-    variants.prop_flat_map(|lines| {
-        let variants: Vec<Vec<Limit>> = lines.iter().map(|lines| parsed(lines)).collect();
-        let capacities = variants.iter().flatten().filter_map(Limit::capacity);
-        let capacity = capacities.min().unwrap_or(1);
-        (start(), steps(capacity, variants.len())).prop_map(move |(start, steps)| Case {
-            variants: variants.clone(),
-            start,
-            steps,
-        })
-    })
-}
-
-/// Generates one limit of an algorithm, in two variants.
-fn single(algorithm: &'static str) -> impl Strategy<Value = Case> {
-    let variant = || limit_line(algorithm).prop_map(|line| vec![line]);
-    case_of(proptest::collection::vec(variant(), 2))
-}
-
-/// Generates two or three limits of any algorithms, in one variant.
-fn several() -> impl Strategy<Value = Case> {
-    let any = proptest::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line);
-    case_of(proptest::collection::vec(any, 2..4).prop_map(|lines| vec![lines]))
-}
-
-/// Applies the steps, and calls `check` after each that returned a decision.
-fn replay(
-    key: &TestKey<'_>,
-    case: &Case,
-    check: impl Fn(&Step, Time, &[Limit], Decision) -> TestResult,
-) -> TestResult {
-    for (step, now, limits) in case.timed() {
-        match key.apply(limits, step, now) {
-            Ok(decision) => check(step, now, limits, decision)?,
-            // The debt would be too large, so nothing has changed.
-            Err(error) => prop_assert!(error.is_overdrawn(), "the store failed: {error}"),
-        }
-    }
-    Ok(())
-}
-
-fn later(now: Time, wait: Span) -> Option<Time> {
-    Time::from_micros(now.after(wait).as_micros())
-}
-
-fn earlier(now: Time, ticks: u64) -> Option<Time> {
-    now.as_micros().checked_sub(ticks).and_then(Time::from_micros)
-}
+use super::case::{Case, TestResult, earlier, later, replay, replays, several, single};
+use super::generate::{ALGORITHMS, Step, start};
+use super::key::{Applied, TestKey};
+use super::{Suite, expect_ok};
+use crate::{Act, Decision, Limit, LimitStatus, MAX_COST, Span, Time};
 
 impl Suite<'_> {
-    /// Tests a law on every algorithm alone, and on policies of several limits.
-    fn check_all(&self, law: &str, test: impl Fn(&Case) -> TestResult) {
-        for algorithm in ALGORITHMS {
-            self.check_law(&format!("{law} ({algorithm})"), &single(algorithm), |case| test(&case));
-        }
-        self.check_law(&format!("{law} (several limits)"), &several(), |case| test(&case));
-    }
-
     /// Tests law 1: without the denied operations, every other decision is the same.
     pub fn law_1_deny_is_free(&self) {
         self.check_all("law 1: deny is free", |case| self.twin_without_denials(case));
@@ -130,11 +16,11 @@ impl Suite<'_> {
 
     fn twin_without_denials(&self, case: &Case) -> TestResult {
         let (key, twin) = (self.new_key(), self.new_key());
-        replay(&key, case, |step, now, limits, decision| {
-            if step.act == Act::Peek || !decision.allowed {
+        replay(&key, case, |step, now, limits, applied| {
+            if step.act == Act::Peek || !applied.allowed() {
                 prop_assert_eq!(key.peek(limits, 1, now)?, twin.peek(limits, 1, now)?);
             } else {
-                prop_assert_eq!(expect_decision(twin.apply(limits, step, now))?, decision);
+                prop_assert_eq!(expect_ok(twin.apply(limits, step, now))?, applied);
             }
             Ok(())
         })
@@ -146,15 +32,12 @@ impl Suite<'_> {
             let cases = single(algorithm).prop_map(|case| case.without_ids().counting_denied());
             self.check_law(&format!("law 1: count-denied ({algorithm})"), &cases, |case| {
                 let (key, twin) = (self.new_key(), self.new_key());
-                replay(&key, &case, |step, now, limits, decision| {
+                replay(&key, &case, |step, now, limits, Applied { decision, .. }| {
                     let attempt = !decision.allowed && step.act != Act::Peek;
                     let charge = Step { act: Act::Charge, ..step.clone() };
-                    let decided = expect_decision(twin.apply(
-                        limits,
-                        if attempt { &charge } else { step },
-                        now,
-                    ))?;
-                    prop_assert_eq!(Decision { allowed: decision.allowed, ..decided }, decision);
+                    let counted = if attempt { &charge } else { step };
+                    let counted = expect_ok(twin.apply(limits, counted, now))?.decision;
+                    prop_assert_eq!(Decision { allowed: decision.allowed, ..counted }, decision);
                     Ok(())
                 })
             });
@@ -183,69 +66,69 @@ impl Suite<'_> {
         });
     }
 
-    /// Tests law 2: if one limit denies, nothing is taken from another. The first limit of the
-    /// policy has its own state, so it can be peeked alone.
+    /// Tests law 2: if one limit denies, nothing is taken from any. The first limit of the policy
+    /// has its own state, so it can be peeked alone.
     pub fn law_2_all_or_nothing(&self) {
         self.check_law("law 2: all or nothing", &several(), |case| {
             let key = self.new_key();
             for (step, now, limits) in case.timed() {
                 let Some((first, _)) = limits.split_first_chunk::<1>() else { return Ok(()) };
-                let before = key.peek(first, 1, now)?;
-                let denied = key.apply(limits, step, now).is_ok_and(|decision| !decision.allowed);
+                let peek =
+                    || key.peek(limits, 1, now).and_then(|all| Ok((all, key.peek(first, 1, now)?)));
+                let before = peek()?;
+                let denied = key.apply(limits, step, now).is_ok_and(|applied| !applied.allowed());
                 if denied {
-                    prop_assert_eq!(key.peek(first, 1, now)?, before, "taken although denied");
+                    prop_assert_eq!(peek()?, before, "taken although denied");
                 }
             }
             Ok(())
         });
     }
 
-    /// Tests law 3: a check of `remaining` is allowed, one of `remaining + 1` is denied.
+    /// Tests law 3: a check of `remaining` is allowed, one of `remaining + 1` is denied; by the
+    /// policy, and by each limit if each takes what remains of it.
     pub fn law_3_remaining_is_exact(&self) {
         self.check_all("law 3: remaining is exact", |case| {
             let key = self.new_key();
-            replay(&key, case, |step, now, limits, decision| {
-                let (false, Some(remaining)) = (replays(step), decision.remaining) else {
+            replay(&key, case, |step, now, limits, applied| {
+                if replays(step) {
                     return Ok(());
-                };
-                let in_debt = !key.peek(limits, 0, now)?.allowed;
-                if in_debt {
-                    prop_assert_eq!(remaining, 0);
+                }
+                let Some(remaining) = applied.decision.remaining else { return Ok(()) };
+                let nothing = key.peek(limits, 0, now)?;
+                if nothing.allowed() {
+                    prop_assert!(key.peek(limits, remaining, now)?.allowed());
                 } else {
-                    prop_assert!(key.peek(limits, remaining, now)?.allowed);
+                    prop_assert_eq!(remaining, 0, "in debt");
                 }
                 if remaining < MAX_COST {
-                    prop_assert!(!key.peek(limits, remaining.saturating_add(1), now)?.allowed);
+                    prop_assert!(!key.peek(limits, remaining.saturating_add(1), now)?.allowed());
+                }
+                if limits.len() > 1 {
+                    each_remaining_is_exact(&key, limits, now, &applied, &nothing)?;
                 }
                 Ok(())
             })
         });
     }
 
-    /// Tests law 4: a check after `retry_after` is allowed, one tick earlier it is denied.
+    /// Tests law 4: a check of the same costs is allowed after `retry_after`, one tick earlier it
+    /// is denied; by the policy, and by each limit after its own wait.
     pub fn law_4_retry_after_is_enough_and_no_more(&self) {
         self.check_all("law 4: retry_after is enough, and no more", |case| {
             let key = self.new_key();
-            replay(&key, case, |step, now, limits, decision| {
+            replay(&key, case, |step, now, limits, Applied { decision, statuses }| {
                 if replays(step) {
                     return Ok(());
                 }
-                let allowed = |at: Option<Time>| -> Result<Option<bool>, TestCaseError> {
-                    at.map(|at| Ok(key.peek(limits, step.cost, at)?.allowed)).transpose()
-                };
-                match decision.retry_after {
-                    None => {
-                        let clear = allowed(later(now, decision.reset_after))?;
-                        prop_assert_ne!(clear, Some(true), "never, but allowed after its reset");
-                    }
-                    Some(wait) => {
-                        let then = later(now, wait);
-                        prop_assert_ne!(allowed(then)?, Some(false), "not enough: {:?}", wait);
-                        if wait > Span::ZERO {
-                            let before = then.and_then(|then| earlier(then, 1));
-                            prop_assert_ne!(allowed(before)?, Some(true), "too much: {:?}", wait);
-                        }
-                    }
+                let peek = |at| expect_ok(key.apply(limits, &step.as_peek(), at));
+                wait_is_exact(now, decision.retry_after, decision.reset_after, |at| {
+                    Ok(peek(at)?.allowed())
+                })?;
+                for (position, status) in several_of(&statuses) {
+                    wait_is_exact(now, status.retry_after, status.reset_after, |at| {
+                        Ok(peek(at)?.statuses[position].allows())
+                    })?;
                 }
                 Ok(())
             })
@@ -253,50 +136,57 @@ impl Suite<'_> {
     }
 
     /// Tests law 5: from its reset the key is indistinguishable from one never seen; a tick before,
-    /// its `reset_after` is one tick.
+    /// its `reset_after` is one tick. The same holds for each limit.
     pub fn law_5_reset_after_means_forgotten(&self) {
         self.check_all("law 5: reset_after means forgotten", |case| {
             let key = self.new_key();
-            replay(&key, case, |step, now, limits, decision| {
-                let Some(reset) = later(now, decision.reset_after).filter(|_| !replays(step))
-                else {
+            replay(&key, case, |step, now, limits, Applied { decision, statuses }| {
+                if replays(step) {
                     return Ok(());
-                };
-                let fresh = self.new_key();
-                let capacity = limits.iter().filter_map(Limit::capacity).min().unwrap_or(0);
-                for cost in [0, 1, capacity, capacity.saturating_add(1).min(MAX_COST)] {
+                }
+                let (fresh, capacity) = (self.new_key(), least_capacity(limits).unwrap_or(0));
+                for cost in [1, capacity, capacity.saturating_add(1).min(MAX_COST)] {
+                    let Some(reset) = later(now, decision.reset_after) else { break };
                     let (old, new) =
                         (key.peek(limits, cost, reset)?, fresh.peek(limits, cost, reset)?);
                     prop_assert_eq!(old, new, "at its reset, cost {}", cost);
                 }
-                if decision.reset_after > Span::ZERO
-                    && let Some(before) = earlier(reset, 1)
-                {
-                    let left = key.peek(limits, 1, before)?.reset_after;
-                    prop_assert_eq!(left, Span::from_micros(1), "a tick before its reset");
+                one_tick_before_reset(now, decision.reset_after, |at| {
+                    Ok(key.peek(limits, 1, at)?.decision.reset_after)
+                })?;
+                for (position, status) in several_of(&statuses) {
+                    let status_of = |key: &TestKey<'_>, at| -> Result<_, TestCaseError> {
+                        Ok(key.peek(limits, 1, at)?.statuses[position])
+                    };
+                    if let Some(reset) = later(now, status.reset_after) {
+                        prop_assert_eq!(status_of(&key, reset)?, status_of(&fresh, reset)?);
+                    }
+                    one_tick_before_reset(now, status.reset_after, |at| {
+                        Ok(status_of(&key, at)?.reset_after)
+                    })?;
                 }
                 Ok(())
             })
         });
     }
 
-    /// Tests law 6: a peek at an earlier instant shows no more room, and changes nothing.
+    /// Tests law 6: a peek at an earlier instant shows no more room in any limit, and changes
+    /// nothing.
     pub fn law_6_time_never_gives_back(&self) {
         self.check_all("law 6: time never gives back what it took", |case| {
             let key = self.new_key();
             replay(&key, case, |step, now, limits, _| {
-                let before = key.peek(limits, step.cost, now)?;
-                for ticks in [1, 1_000, before.reset_after.as_micros(), now.as_micros() / 2] {
+                let peek = |at| expect_ok(key.apply(limits, &step.as_peek(), at));
+                let before = peek(now)?;
+                let reset = before.decision.reset_after.as_micros();
+                for ticks in [1, 1_000, reset, now.as_micros() / 2] {
                     let Some(past) = earlier(now, ticks) else { continue };
-                    let seen = key.peek(limits, step.cost, past)?;
-                    prop_assert!(
-                        seen.remaining <= before.remaining,
-                        "{:?} then {:?}",
-                        seen,
-                        before
-                    );
+                    let seen = peek(past)?;
+                    let mut pairs = seen.statuses.iter().zip(&before.statuses);
+                    let no_more = pairs.all(|(seen, before)| seen.remaining <= before.remaining);
+                    prop_assert!(no_more, "{:?} then {:?}", seen, before);
                 }
-                prop_assert_eq!(key.peek(limits, step.cost, now)?, before);
+                prop_assert_eq!(peek(now)?, before);
                 Ok(())
             })
         });
@@ -330,11 +220,9 @@ impl Suite<'_> {
                     // No operation can be after Time::MAX.
                     let Some(next) = later(now, Span::from_micros(gap)) else { break };
                     now = next;
-                    let room = key.peek(&limits, 1, now)?.remaining.unwrap_or(0);
-                    prop_assert!(
-                        expect_decision(key.apply(&limits, &Step::new(Act::Check, room), now))?
-                            .allowed
-                    );
+                    let room = key.peek(&limits, 1, now)?.decision.remaining.unwrap_or(0);
+                    let check = Step::new(Act::Check, room);
+                    prop_assert!(expect_ok(key.apply(&limits, &check, now))?.allowed());
                     admitted = admitted.saturating_add(room);
                     let elapsed = u128::from(now.since(start).as_micros());
                     let flowed = elapsed.saturating_mul(n.into()).checked_div(period.into());
@@ -351,18 +239,22 @@ impl Suite<'_> {
         );
     }
 
-    /// Tests law 8: after any pause there is never more than the capacity, and after the reset all
-    /// of it.
+    /// Tests law 8: after any pause there is never more than the capacity of each limit, and after
+    /// the reset all of it.
     pub fn law_8_idle_earns_no_more_than_full(&self) {
         self.check_all("law 8: idle earns no more than full", |case| {
             let key = self.new_key();
-            replay(&key, case, |step, now, limits, decision| {
-                let capacity = limits.iter().filter_map(Limit::capacity).min();
-                prop_assert!(replays(step) || decision.remaining <= capacity);
-                let reset = key.peek(limits, 1, now)?.reset_after;
+            replay(&key, case, |_, now, limits, _| {
+                let peeked = key.peek(limits, 1, now)?;
+                for (status, limit) in peeked.statuses.iter().zip(limits) {
+                    prop_assert!(status.remaining <= limit.capacity(), "{:?}", status);
+                }
+                let reset = peeked.decision.reset_after;
                 for pause in [reset, Span::from_micros(reset.as_micros().saturating_mul(3))] {
                     let Some(then) = later(now, pause) else { continue };
-                    prop_assert_eq!(key.peek(limits, 1, then)?.remaining, capacity);
+                    for (status, limit) in key.peek(limits, 1, then)?.statuses.iter().zip(limits) {
+                        prop_assert_eq!(status.remaining, limit.capacity());
+                    }
                 }
                 Ok(())
             })
@@ -370,8 +262,78 @@ impl Suite<'_> {
     }
 }
 
-/// Returns whether the decision may be that of an earlier operation, which says nothing about the
-/// current state.
-fn replays(step: &Step) -> bool {
-    step.id.is_some() && step.act.is_remembered()
+fn least_capacity(limits: &[Limit]) -> Option<u64> {
+    limits.iter().filter_map(Limit::capacity).min()
+}
+
+/// Returns the statuses with their positions, unless there is only one: its numbers are those of
+/// the decision.
+fn several_of(statuses: &[LimitStatus]) -> impl Iterator<Item = (usize, &LimitStatus)> {
+    statuses.iter().enumerate().filter(|_| statuses.len() > 1)
+}
+
+/// Tests that all limits together allow what remains of each, and that none allows one more.
+/// `nothing` is a peek of cost 0, which a limit in debt denies.
+fn each_remaining_is_exact(
+    key: &TestKey<'_>,
+    limits: &[Limit],
+    now: Time,
+    applied: &Applied,
+    nothing: &Applied,
+) -> TestResult {
+    let remaining = applied.statuses.iter().map(|status| status.remaining.unwrap_or(1));
+    let peek = |more: u64| {
+        let costs = remaining.clone().map(|left| left.saturating_add(more).min(MAX_COST));
+        let peek = Step { costs: costs.collect(), ..Step::new(Act::Peek, 0) };
+        expect_ok(key.apply(limits, &peek, now))
+    };
+    let (all_of_it, one_more) = (peek(0)?, peek(1)?);
+    prop_assert_eq!(all_of_it.allowed(), nothing.allowed());
+    for (position, left) in remaining.clone().enumerate() {
+        let allows = |applied: &Applied| applied.statuses[position].allows();
+        prop_assert_eq!(allows(&all_of_it), allows(nothing), "limit {}", position);
+        prop_assert!(allows(nothing) || left == 0, "limit {} is in debt", position);
+        prop_assert!(!allows(&one_more) || left >= MAX_COST, "limit {}", position);
+    }
+    let least = applied.statuses.iter().filter_map(|status| status.remaining).min();
+    prop_assert_eq!(applied.decision.remaining, least);
+    Ok(())
+}
+
+/// Tests that a peek is allowed after the wait and not a tick earlier; or never, not even after the
+/// reset.
+fn wait_is_exact(
+    now: Time,
+    wait: Option<Span>,
+    reset: Span,
+    is_allowed: impl Fn(Time) -> Result<bool, TestCaseError>,
+) -> TestResult {
+    let allowed = |at: Option<Time>| at.map(&is_allowed).transpose();
+    let Some(wait) = wait else {
+        let clear = allowed(later(now, reset))?;
+        prop_assert_ne!(clear, Some(true), "never, but allowed after its reset");
+        return Ok(());
+    };
+    let then = later(now, wait);
+    prop_assert_ne!(allowed(then)?, Some(false), "not enough: {:?}", wait);
+    if wait > Span::ZERO {
+        let before = then.and_then(|then| earlier(then, 1));
+        prop_assert_ne!(allowed(before)?, Some(true), "too much: {:?}", wait);
+    }
+    Ok(())
+}
+
+/// Tests that a tick before the reset, `reset_after` is one tick.
+fn one_tick_before_reset(
+    now: Time,
+    reset: Span,
+    reset_after: impl Fn(Time) -> Result<Span, TestCaseError>,
+) -> TestResult {
+    if reset > Span::ZERO
+        && let Some(before) = later(now, reset).and_then(|reset| earlier(reset, 1))
+    {
+        let left = reset_after(before)?;
+        prop_assert_eq!(left, Span::from_micros(1), "a tick before its reset");
+    }
+    Ok(())
 }

@@ -5,13 +5,15 @@ use proptest::prelude::*;
 
 use super::generate::{ALGORITHMS, Step, limit_line, start};
 use super::{Suite, TestKey};
-use crate::{Act, Decision, Limit, MAX_COST, Time};
+use crate::{Act, Limit, LimitStatus, MAX_COST, Time};
 
 /// The same events for two keys: one reserves estimates and settles them at the end, the other is
 /// charged the actual costs at once.
 #[derive(Debug)]
 struct Scenario {
     line: String,
+    /// How often the limit occurs: once or twice.
+    times: usize,
     start: Time,
     events: Vec<Event>,
     /// The time before each settle, in thousandths of the time a full key takes to reset.
@@ -22,12 +24,16 @@ struct Scenario {
 #[derive(Debug)]
 struct Event {
     act: Act,
-    cost: u64,
-    /// The actual cost of a reservation.
-    actual: u64,
+    /// The cost of each limit.
+    costs: Vec<u64>,
+    /// The actual costs of a reservation.
+    actual: Vec<u64>,
     /// The time since the event before, in thousandths of the time a full key takes to reset.
     permille: i64,
 }
+
+/// A reservation that is to be settled: its id and the actual costs.
+type Open = (&'static str, Vec<u64>);
 
 /// The ids of the reservations; there is at most one reservation for each.
 const IDS: [&str; 4] = ["r0", "r1", "r2", "r3"];
@@ -36,9 +42,10 @@ const RESERVATION_TTL: u64 = 3_600_000_000;
 
 fn event(acts: &'static [Act]) -> impl Strategy<Value = Event> {
     let act = proptest::sample::select(acts);
-    (act, 0_u64..12, 0_u64..12, 0_i64..300).prop_map(|(act, cost, actual, permille)| Event {
+    let costs = || proptest::collection::vec(0_u64..12, 2);
+    (act, costs(), costs(), 0_i64..300).prop_map(|(act, costs, actual, permille)| Event {
         act,
-        cost,
+        costs,
         actual,
         permille,
     })
@@ -46,18 +53,20 @@ fn event(acts: &'static [Act]) -> impl Strategy<Value = Event> {
 
 fn scenario(line: BoxedStrategy<String>, acts: &'static [Act]) -> impl Strategy<Value = Scenario> {
     let events = proptest::collection::vec(event(acts), 1..9);
-    (line, start(), events, 0_i64..900).prop_map(|(line, start, mut events, wait)| {
+    let times = prop_oneof![2 => Just(1_usize), 1 => Just(2)];
+    let parts = (line, times, start(), events, 0_i64..900);
+    parts.prop_map(|(line, times, start, mut events, wait)| {
         let mut reserved = 0_usize;
         events.retain(|event| {
             reserved = reserved.saturating_add(usize::from(event.act == Act::Reserve));
             event.act != Act::Reserve || reserved <= IDS.len()
         });
-        Scenario { line, start, events, wait }
+        Scenario { line, times, start, events, wait }
     })
 }
 
-fn step(act: Act, cost: u64, id: Option<&'static str>, permille: i64) -> Step {
-    Step { id, moves: (permille, 0), ..Step::new(act, cost) }
+fn step(act: Act, costs: &[u64], id: Option<&'static str>, permille: i64) -> Step {
+    Step { costs: costs.to_vec(), id, moves: (permille, 0), ..Step::new(act, 0) }
 }
 
 impl Suite<'_> {
@@ -102,7 +111,8 @@ impl Suite<'_> {
         }
     }
 
-    /// Applies the events to both keys and compares them at several instants after all is settled.
+    /// Applies the events to both keys and compares each limit at several instants after all is
+    /// settled.
     /// With `beneath` both have other cost too, more than can drain meanwhile.
     ///
     /// The debt may be too large, and a reservation may be denied: then there is nothing to
@@ -111,15 +121,16 @@ impl Suite<'_> {
         &self,
         scenario: &Scenario,
         beneath: bool,
-        compare: impl Fn(Decision, Decision) -> Result<(), TestCaseError>,
+        compare: impl Fn(LimitStatus, LimitStatus) -> Result<(), TestCaseError>,
     ) -> Result<(), TestCaseError> {
-        let limits: Vec<Limit> = scenario.line.parse().into_iter().collect();
+        let lines = std::iter::repeat_n(&scenario.line, scenario.times);
+        let limits: Vec<Limit> = lines.filter_map(|line| line.parse().ok()).collect();
         let keys = (&self.new_key(), &self.new_key());
         let Some((mut now, open)) = apply_events(keys, &limits, scenario, beneath) else {
             return Ok(());
         };
         for (id, actual) in open {
-            let settle = step(Act::Settle, actual, Some(id), scenario.wait);
+            let settle = step(Act::Settle, &actual, Some(id), scenario.wait);
             now = settle.time(&limits, now);
             if now.since(scenario.start).as_micros() >= RESERVATION_TTL
                 || keys.0.apply(&limits, &settle, now).is_err()
@@ -139,7 +150,7 @@ fn apply_events(
     limits: &[Limit],
     scenario: &Scenario,
     beneath: bool,
-) -> Option<(Time, Vec<(&'static str, u64)>)> {
+) -> Option<(Time, Vec<Open>)> {
     let (reserved, others): (Vec<&Event>, Vec<&Event>) =
         scenario.events.iter().partition(|event| beneath && event.act == Act::Reserve);
     let (mut now, mut ids, mut open) = (scenario.start, IDS.iter(), Vec::new());
@@ -147,11 +158,11 @@ fn apply_events(
         open.push(reserve(keys, limits, event, ids.next()?, now)?);
     }
     if beneath {
-        apply_to_both(keys, limits, &step(Act::Charge, lasting_cost(limits), None, 0), now)
-            .then_some(())?;
+        let lasting: Vec<u64> = limits.iter().map(lasting_cost).collect();
+        apply_to_both(keys, limits, &step(Act::Charge, &lasting, None, 0), now).then_some(())?;
     }
     for event in others {
-        let other = step(event.act, event.cost, None, event.permille);
+        let other = step(event.act, &event.costs, None, event.permille);
         now = other.time(limits, now);
         match event.act {
             Act::Reserve => open.push(reserve(keys, limits, event, ids.next()?, now)?),
@@ -168,11 +179,12 @@ fn reserve(
     event: &Event,
     id: &'static str,
     now: Time,
-) -> Option<(&'static str, u64)> {
-    let reserved = keys.0.apply(limits, &step(Act::Reserve, event.cost, Some(id), 0), now).ok()?;
-    let charge = step(Act::Charge, event.actual, None, 0);
+) -> Option<Open> {
+    let reserve = step(Act::Reserve, &event.costs, Some(id), 0);
+    let reserved = keys.0.apply(limits, &reserve, now).ok()?;
+    let charge = step(Act::Charge, &event.actual, None, 0);
     let charged = keys.1.apply(limits, &charge, now).ok()?;
-    (reserved.allowed && charged.allowed).then_some((id, event.actual))
+    (reserved.allowed() && charged.allowed()).then_some((id, event.actual.clone()))
 }
 
 fn apply_to_both(
@@ -185,10 +197,9 @@ fn apply_to_both(
 }
 
 /// Returns more cost than can drain in a scenario.
-fn lasting_cost(limits: &[Limit]) -> u64 {
-    let capacities = limits.iter().filter_map(Limit::capacity);
-    let drips = limits.iter().filter_map(Limit::leak).map(|(_, drip, _)| drip);
-    let max = capacities.chain(drips).max().unwrap_or(0);
+fn lasting_cost(limit: &Limit) -> u64 {
+    let drip = limit.leak().map(|(_, drip, _)| drip);
+    let max = limit.capacity().max(drip).unwrap_or(0);
     max.saturating_mul(12).saturating_add(1000).min(MAX_COST)
 }
 
@@ -196,11 +207,14 @@ fn compare_later(
     limits: &[Limit],
     (key, twin): (&TestKey<'_>, &TestKey<'_>),
     now: Time,
-    compare: impl Fn(Decision, Decision) -> Result<(), TestCaseError>,
+    compare: impl Fn(LimitStatus, LimitStatus) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {
     for permille in [0, 1, 10, 100, 250, 500, 900] {
-        let at = step(Act::Peek, 1, None, permille).time(limits, now);
-        compare(key.peek(limits, 1, at)?, twin.peek(limits, 1, at)?)?;
+        let at = step(Act::Peek, &[], None, permille).time(limits, now);
+        let (key, twin) = (key.peek(limits, 1, at)?, twin.peek(limits, 1, at)?);
+        for (settled, charged) in key.statuses.into_iter().zip(twin.statuses) {
+            compare(settled, charged)?;
+        }
     }
     Ok(())
 }

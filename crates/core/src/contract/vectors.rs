@@ -29,7 +29,7 @@ impl Suite<'_> {
             let at = micros(&step["t_ms"]).and_then(Time::from_micros).ok_or("no t_ms")?;
             let cost = step["cost"].as_u64().ok_or("no cost")?;
             let result = key.apply(&limits, &Step::new(act, cost), at);
-            let decision = result.map_err(|error| error.to_string())?;
+            let decision = result.map_err(|error| error.to_string())?.decision;
             if !matches(&decision, &step["expect"]) {
                 return Err(format!("{step}: got {decision:?}"));
             }

@@ -49,8 +49,14 @@ pub(super) fn window(length: Span) -> LimitResult<Span> {
     check_length(length, MAX_WINDOW, "period", length_text(length), expected).map(|()| length)
 }
 
-pub(super) fn bucket(size: u64, drip: u64, every: Span, field: &str) -> LimitResult<Drip> {
+/// Builds a bucket. An error is about `field`, which has this value.
+pub(super) fn bucket(
+    size: u64,
+    drip: u64,
+    every: Span,
+    (field, value): (&str, impl Display),
+) -> LimitResult<Drip> {
     let expected = "a bucket that drains within 2^51 µs (71 years): ceil(size / drip) * every";
     let bucket = Drip::new(size, drip, every);
-    check_length(bucket.full_reset_after(), Span::MAX, field, size, expected).map(|()| bucket)
+    check_length(bucket.full_reset_after(), Span::MAX, field, value, expected).map(|()| bucket)
 }

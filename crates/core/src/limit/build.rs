@@ -3,9 +3,9 @@
 use super::bounds::{
     LimitResult, MAX_FACTOR, MAX_FADE, bucket, check_length, invalid_factor, length_text, window,
 };
-use super::legacy;
-use super::period::{EXPECTED, Period};
+use super::period::Period;
 use super::spec::{Edge, Rate, Spec, Zone};
+use super::{check, legacy};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
 use crate::rule::{Alignment, Calendar, Counting, Estimate, Fade, Flow, Held, Rule, Slots, Window};
@@ -24,10 +24,11 @@ pub(super) fn rule(spec: &Spec, factor: Decimal) -> LimitResult<Rule> {
     if !Decimal::from(MAX_FACTOR).is_at_least(factor) {
         return Err(invalid_factor(factor));
     }
-    Scale(factor).rule(spec).map_err(|error| match Scale(Decimal::ONE).rule(spec) {
+    check::spec(spec)?;
+    Scale(factor).rule(spec).map_err(|_| match Scale(Decimal::ONE).rule(spec) {
         // It is valid without the factor, so the factor is at fault.
         Ok(_) => invalid_factor(factor),
-        Err(_) => error,
+        Err(error) => error,
     })
 }
 
@@ -114,15 +115,18 @@ impl Scale {
     }
 
     fn drip(&self, size: u32, drip: u32, every: Span, field: &str) -> LimitResult<Rule> {
-        let (size, drip, every) = (self.capacity(size)?, u64::from(drip), self.period(every)?);
-        bucket(size, drip, every, field).map(Rule::Drip)
+        let (capacity, every) = (self.capacity(size)?, self.period(every)?);
+        bucket(capacity, u64::from(drip), every, (field, size)).map(Rule::Drip)
     }
 
     fn fixed(&self, count: u32, period: Period, zone: &Zone) -> LimitResult<Rule> {
         let alignment = match (period, period.calendar_unit()) {
             (Period::Length(length), _) => Alignment::Aligned(window(length)?),
             (_, Some(unit)) => Alignment::Calendar(Calendar::new(unit, zone.time_zone())),
-            (_, None) => return Err(LimitError::new("period", period, EXPECTED)),
+            (_, None) => {
+                let expected = "day, week, month or year as the unit of the calendar";
+                return Err(LimitError::new("period", period, expected));
+            }
         };
         Ok(Rule::Window(Window::new(self.capacity(count)?, alignment)))
     }

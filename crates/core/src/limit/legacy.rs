@@ -1,7 +1,7 @@
 //! `legacy`: limits written for Misskey's old limiter, converted to a leaky bucket that is never
 //! looser than intended.
 
-use super::bounds::{self, LimitResult, MILLISECOND, invalid_factor};
+use super::bounds::{self, LimitResult, MILLISECOND, invalid_factor, length_text};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
 use crate::rule::Rule;
@@ -49,5 +49,8 @@ pub(super) fn rule(
     };
     let scaled = factor.ceil_div_of(size).zip(factor.ceil_mul(every));
     let (size, every) = scaled.ok_or_else(|| invalid_factor(factor))?;
-    bounds::bucket(size.max(1), drip, MILLISECOND.times(every.max(1)), "duration").map(Rule::Drip)
+    let duration = duration.map(|length| ("duration", length_text(length)));
+    let interval = min_interval.map(|length| ("min-interval", length_text(length)));
+    let longest = duration.or(interval).unwrap_or_default();
+    bounds::bucket(size.max(1), drip, MILLISECOND.times(every.max(1)), longest).map(Rule::Drip)
 }

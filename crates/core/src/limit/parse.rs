@@ -1,6 +1,8 @@
 //! Parses a limit line: splits it into words, then reads them as a spec.
 
-use super::bounds::{LimitResult, MILLISECOND};
+use super::bounds::LimitResult;
+use super::check::{self, LENGTH};
+use super::line::{self, Line};
 use super::period::{self, Period, Written};
 use super::spec::{Algorithm, Edge, Rate, Spec, Zone};
 use crate::decimal::Decimal;
@@ -12,31 +14,27 @@ use crate::time::Span;
 /// Maximum length of a limit line in bytes.
 const MAX_LINE_BYTES: usize = 1024;
 /// The words that any limit may have.
-const COMMON: [&str; 3] = ["count-denied", "factor", "per"];
+const COMMON: [&str; 4] = ["count-denied", "factor", "of", "per"];
+/// The keywords that are not followed by a value.
+const FLAGS: [&str; 2] = ["count-denied", "whole"];
 
-/// A parsed line, with its words to locate errors that are found later.
-pub(super) struct Parsed<'l> {
-    pub(super) spec: Spec,
-    pub(super) factor: Decimal,
-    pub(super) count_denied: bool,
-    pub(super) per: Option<Name>,
-    pub(super) words: Words<'l>,
-}
-
-/// Parses one limit line.
-pub(super) fn parse(line: &str) -> LimitResult<Parsed<'_>> {
+/// Parses one limit line. Returns it with its words, to locate errors that are found later.
+pub(super) fn parse(line: &str) -> LimitResult<(Line, Words<'_>)> {
     if line.len() > MAX_LINE_BYTES {
         let expected = format!("at most {MAX_LINE_BYTES} bytes");
         return Err(LimitError::new("line", format!("of {} bytes", line.len()), expected));
     }
     let mut words = Words::new(line);
     let algorithm = words.algorithm()?;
-    let spec = spec(algorithm, &mut words)?;
-    let count_denied = words.flag("count-denied");
-    let factor = words.decimal("factor")?.unwrap_or(Decimal::ONE);
-    let per = words.name("per")?;
+    let line = Line {
+        spec: spec(algorithm, &mut words)?,
+        count_denied: words.flag("count-denied"),
+        factor: words.decimal("factor")?.unwrap_or(Decimal::ONE),
+        unit: words.name("of", line::unit)?,
+        per: words.name("per", line::per)?,
+    };
     words.finish(algorithm)?;
-    Ok(Parsed { spec, factor, count_denied, per, words })
+    Ok((line, words))
 }
 
 fn spec(algorithm: Algorithm, words: &mut Words<'_>) -> LimitResult<Spec> {
@@ -80,8 +78,8 @@ fn spec(algorithm: Algorithm, words: &mut Words<'_>) -> LimitResult<Spec> {
 fn legacy(words: &mut Words<'_>) -> LimitResult<Spec> {
     Ok(Spec::Legacy {
         max: words.count("max")?,
-        duration: words.milliseconds("duration")?,
-        min_interval: words.milliseconds("min-interval")?,
+        duration: words.length("duration")?,
+        min_interval: words.length("min-interval")?,
     })
 }
 
@@ -90,22 +88,13 @@ fn fixed_window(words: &mut Words<'_>) -> LimitResult<Spec> {
     let period = written.period();
     let period = period.ok_or_else(|| invalid("period", unit, period::EXPECTED))?;
     let Some(tz) = words.value("tz")? else {
-        return Ok(Spec::FixedWindow { count, period, zone: Zone::utc() });
+        return Ok(Spec::FixedWindow { count, period, zone: Zone::UTC });
     };
     if matches!(period, Period::Length(_)) {
-        let expected = "no time zone: only the bare units day, week, month and year take one";
-        return Err(invalid("tz", tz, expected));
+        return Err(check::no_zone(tz.text).at(Some(tz.column)));
     }
-    let zone = Zone::from_name(tz.text).ok_or_else(|| invalid_zone(tz))?;
+    let zone = Zone::named(tz.text).map_err(|error| error.at(Some(tz.column)))?;
     Ok(Spec::FixedWindow { count, period, zone })
-}
-
-fn invalid_zone(tz: Word<'_>) -> LimitError {
-    let names: Vec<String> =
-        jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect();
-    LimitError::new("tz", tz.text, "a zone of the IANA database, such as Europe/Amsterdam")
-        .or_nearest(nearest(tz.text, names.iter().map(String::as_str)))
-        .at(Some(tz.column))
 }
 
 fn concurrency(words: &mut Words<'_>) -> LimitResult<Spec> {
@@ -169,17 +158,25 @@ impl<'l> Words<'l> {
         })
     }
 
+    /// Returns where a keyword is. The value of another keyword may read the same: `per burst`.
+    fn position(&self, keyword: &str) -> Option<usize> {
+        let mut is_value = false;
+        self.left.iter().position(|word| {
+            let found = !is_value && word.text == keyword;
+            is_value = !is_value && takes_value(word.text);
+            found
+        })
+    }
+
     /// Takes a keyword that has no value. Returns whether it is there.
     fn flag(&mut self, word: &'static str) -> bool {
-        let index = self.left.iter().position(|left| left.text == word);
+        let index = self.position(word);
         index.map(|index| self.take(word, index)).is_some()
     }
 
     /// Takes a keyword and the word after it. Returns that word.
     fn value(&mut self, keyword: &'static str) -> LimitResult<Option<Word<'l>>> {
-        let Some(index) = self.left.iter().position(|word| word.text == keyword) else {
-            return Ok(None);
-        };
+        let Some(index) = self.position(keyword) else { return Ok(None) };
         let column = self.left.remove(index).column;
         if index < self.left.len() {
             return Ok(Some(self.take(keyword, index)));
@@ -194,26 +191,8 @@ impl<'l> Words<'l> {
 
     fn length(&mut self, keyword: &'static str) -> LimitResult<Option<Span>> {
         let Some(word) = self.value(keyword)? else { return Ok(None) };
-        let written = written(keyword, word)?;
-        let length = written.length().filter(|length| *length > Span::ZERO);
-        match length {
-            Some(length) => Ok(Some(length)),
-            None => Err(invalid(keyword, word, LENGTH)),
-        }
-    }
-
-    /// Like a length, but in whole milliseconds, and zero is accepted.
-    fn milliseconds(&mut self, keyword: &'static str) -> LimitResult<Option<Span>> {
-        let Some(word) = self.value(keyword)? else { return Ok(None) };
         let length = written(keyword, word)?.length();
-        let whole = |span: &Span| span.as_micros().is_multiple_of(MILLISECOND.as_micros());
-        match length.filter(whole) {
-            Some(length) => Ok(Some(length)),
-            None => {
-                let expected = "whole milliseconds or a longer unit, such as 500ms or 5s";
-                Err(invalid(keyword, word, expected))
-            }
-        }
+        length.map(Some).ok_or_else(|| invalid(keyword, word, LENGTH))
     }
 
     fn decimal(&mut self, keyword: &'static str) -> LimitResult<Option<Decimal>> {
@@ -222,10 +201,13 @@ impl<'l> Words<'l> {
         word.text.parse().map(Some).map_err(|_| invalid(keyword, word, expected))
     }
 
-    fn name(&mut self, keyword: &'static str) -> LimitResult<Option<Name>> {
-        let Some(word) = self.value(keyword)? else { return Ok(None) };
-        let expected = "a name of up to 64 letters, digits, '-', '_' and '.', such as ip or user";
-        Name::new(word.text).map(Some).map_err(|_| invalid(keyword, word, expected))
+    fn name(
+        &mut self,
+        keyword: &'static str,
+        name: fn(&str) -> LimitResult<Name>,
+    ) -> LimitResult<Option<Name>> {
+        let word = self.value(keyword)?;
+        word.map(|word| name(word.text).map_err(|error| error.at(Some(word.column)))).transpose()
     }
 
     fn edge(&mut self) -> LimitResult<Edge> {
@@ -241,8 +223,7 @@ impl<'l> Words<'l> {
 
     fn rate(&mut self) -> LimitResult<Rate> {
         let (count, written, unit) = self.rate_words()?;
-        let period = written.length().filter(|length| *length > Span::ZERO);
-        let period = period.ok_or_else(|| invalid("period", unit, LENGTH))?;
+        let period = written.length().ok_or_else(|| invalid("period", unit, LENGTH))?;
         Ok(Rate { count, period })
     }
 
@@ -256,22 +237,20 @@ impl<'l> Words<'l> {
         let (number, unit) =
             word.text.split_once('/').ok_or_else(|| invalid("rate", word, RATE))?;
         let after = word.column.saturating_add(number.len()).saturating_add(1);
-        let count = count("count", Word { text: number, column: word.column })?;
+        let number = Word { text: number, column: word.column };
         let unit = Word { text: unit, column: after };
-        self.parsed.push(("period", unit));
-        let written = written("period", unit)?;
-        if written.is_zero() {
-            return Err(invalid("period", unit, LENGTH));
-        }
-        Ok((count, written, unit))
+        self.parsed.extend([("count", number), ("period", unit)]);
+        Ok((count("count", number)?, written("period", unit)?, unit))
     }
 
-    /// Adds the column of the word that the error is about.
+    /// Adds the word that the error is about, as written, and its column.
     pub(super) fn locate(&self, error: LimitError) -> LimitError {
-        let matches =
-            |(name, word): &&(&str, Word<'_>)| *name == error.field() || word.text == error.value();
-        let word = self.parsed.iter().find(matches);
-        let column = word.or(self.parsed.first()).map(|(_, word)| word.column);
+        let named = self.parsed.iter().find(|(field, _)| *field == error.field());
+        if let Some((_, word)) = named {
+            return error.with_value(word.text).at(Some(word.column));
+        }
+        let same = self.parsed.iter().find(|(_, word)| word.text == error.value());
+        let column = same.or(self.parsed.first()).map(|(_, word)| word.column);
         error.at(column)
     }
 
@@ -287,6 +266,12 @@ impl<'l> Words<'l> {
             .or_nearest(nearest(word.text, words))
             .at(Some(word.column)))
     }
+}
+
+/// Returns whether the word is a keyword that is followed by a value.
+fn takes_value(word: &str) -> bool {
+    let known = |words: &[&str]| words.contains(&word) && !FLAGS.contains(&word);
+    known(&COMMON) || Algorithm::ALL.into_iter().any(|algorithm| known(options(algorithm)))
 }
 
 /// Returns the keywords of an algorithm, other than the common ones.
@@ -307,20 +292,15 @@ const fn options(algorithm: Algorithm) -> &'static [&'static str] {
     }
 }
 
-const LENGTH: &str = "a length of time: a unit (us, ms, s, min, h, day, week) or a positive whole \
-                      number and a unit, such as 10min";
-
 fn invalid(field: &str, word: Word<'_>, expected: &str) -> LimitError {
     LimitError::new(field, word.text, expected).at(Some(word.column))
 }
 
+/// Parses a count. Zero is found later, as in a spec made by hand.
 fn count(field: &str, word: Word<'_>) -> LimitResult<u32> {
     let digits = word.text.bytes().all(|b| b.is_ascii_digit());
-    let number = word.text.parse().ok().filter(|number| digits && *number > 0);
-    number.ok_or_else(|| {
-        let expected = format!("a whole number from 1 to {}", u32::MAX);
-        LimitError::new(field, word.text, expected).at(Some(word.column))
-    })
+    let number = word.text.parse().ok().filter(|_| digits);
+    number.ok_or_else(|| check::invalid_count(field, word.text).at(Some(word.column)))
 }
 
 fn written(field: &str, word: Word<'_>) -> LimitResult<Written> {

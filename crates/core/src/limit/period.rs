@@ -85,6 +85,21 @@ pub enum Period {
 }
 
 impl Period {
+    /// One second.
+    pub const SECOND: Period = Period::Length(Span::from_micros(1_000_000));
+    /// One minute.
+    pub const MINUTE: Period = Period::Length(Span::from_micros(60_000_000));
+    /// One hour.
+    pub const HOUR: Period = Period::Length(Span::from_micros(3_600_000_000));
+    /// A day of the calendar.
+    pub const DAY: Period = Period::Calendar(PeriodUnit::Day);
+    /// A week of the calendar, from Monday.
+    pub const WEEK: Period = Period::Calendar(PeriodUnit::Week);
+    /// A month of the calendar.
+    pub const MONTH: Period = Period::Calendar(PeriodUnit::Month);
+    /// A year of the calendar.
+    pub const YEAR: Period = Period::Calendar(PeriodUnit::Year);
+
     pub(crate) const fn calendar_unit(self) -> Option<CalendarUnit> {
         match self {
             Period::Length(_) => None,
@@ -118,10 +133,6 @@ impl Written {
             return Err(InvalidPeriod(Some(unit.word())));
         }
         Ok(Written { count: Some(count), unit })
-    }
-
-    pub(crate) fn is_zero(&self) -> bool {
-        self.count == Some(0)
     }
 
     /// Returns it as a length; `None` for calendar units and lengths that overflow.

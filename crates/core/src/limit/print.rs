@@ -58,7 +58,12 @@ fn bucket(f: &mut Formatter<'_>, of: Rate, burst: u32) -> Result {
     optional(f, "burst", Some(burst).filter(|burst| *burst != of.count))
 }
 
-fn optional(f: &mut Formatter<'_>, word: &str, value: Option<impl std::fmt::Display>) -> Result {
+/// Writes a word and its value, if there is one.
+pub(super) fn optional(
+    f: &mut Formatter<'_>,
+    word: &str,
+    value: Option<impl std::fmt::Display>,
+) -> Result {
     match value {
         Some(value) => write!(f, " {word} {value}"),
         None => Ok(()),

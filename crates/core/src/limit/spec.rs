@@ -1,4 +1,4 @@
-//! The parsed limit line, before any arithmetic.
+//! The algorithm and numbers of a limit as written, before any arithmetic.
 
 use std::fmt;
 
@@ -6,6 +6,8 @@ use jiff::tz::TimeZone;
 
 use super::period::Period;
 use crate::decimal::Decimal;
+use crate::error::LimitError;
+use crate::suggest::nearest;
 use crate::time::Span;
 
 /// A rate, `N/PERIOD`.
@@ -50,14 +52,26 @@ pub enum Spec {
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// Returns the zone with this name in the built-in IANA database.
-    pub(crate) fn from_name(name: &str) -> Option<Zone> {
-        let zone = TimeZone::get(name).ok()?;
-        (!zone.is_unknown() && zone.iana_name().is_some()).then_some(Zone(zone))
-    }
+    /// The default.
+    pub const UTC: Zone = Zone(TimeZone::UTC);
 
-    pub(crate) fn utc() -> Zone {
-        Zone(TimeZone::UTC)
+    /// Creates a zone from its name in the built-in IANA database.
+    ///
+    /// ```
+    /// use tollgate_core::Zone;
+    ///
+    /// assert_eq!(Zone::named("europe/amsterdam")?.to_string(), "Europe/Amsterdam");
+    /// let error = Zone::named("Europe/Amsterdm").unwrap_err();
+    /// assert!(error.to_string().ends_with("(did you mean \"Europe/Amsterdam\"?)"));
+    /// # Ok::<(), tollgate_core::LimitError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if there is no such zone.
+    pub fn named(name: &str) -> Result<Zone, LimitError> {
+        let known = |zone: &TimeZone| !zone.is_unknown() && zone.iana_name().is_some();
+        let zone = TimeZone::get(name).ok().filter(known);
+        zone.map(Zone).ok_or_else(|| unknown_zone(name))
     }
 
     pub(crate) fn time_zone(&self) -> TimeZone {
@@ -73,6 +87,14 @@ impl fmt::Display for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.iana_name().unwrap_or("UTC"))
     }
+}
+
+fn unknown_zone(name: &str) -> LimitError {
+    let names: Vec<String> =
+        jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect();
+    LimitError::new("tz", name, "a zone of the IANA database, such as Europe/Amsterdam")
+        .or_nearest(nearest(name, names.iter().map(String::as_str)))
+        .in_line(&format!("tz {name}"))
 }
 
 /// An algorithm, by its name in the limit line.

@@ -1,8 +1,11 @@
 //! Compares a store with the reference model.
 
-use tollgate_core::{Act, Apply, Id, Key, Limit, Name, Op, Policy, Span, Store, StoreError, Time};
+use tollgate_core::{
+    Act, Apply, Decision, Id, Item, Key, Limit, LimitStatus, LimitStatuses, Name, Op, Span, Store,
+    StoreError, Time,
+};
 use tollgate_model::random::{Algorithm, System, compare};
-use tollgate_model::{Answer, Operation, Step, TooMuch};
+use tollgate_model::{Answer, LimitAnswer, Operation, Step, TooMuch};
 
 /// Default number of operations for each algorithm.
 const OPERATIONS: u64 = 200_000;
@@ -23,14 +26,32 @@ pub(crate) fn compare_with_model<S: Store + 'static>(algorithm: Algorithm, store
 /// One key of a store that returns [`Apply::Ready`].
 struct OneKey<S> {
     store: S,
-    policy: Policy,
+    policy: Name,
+    limits: Vec<Limit>,
+    /// The statuses of the last operation. Every second operation asks for them: it may be decided
+    /// in another way than one that does not.
+    statuses: Option<LimitStatuses>,
 }
 
 impl<S: Store> OneKey<S> {
     fn new(store: S, lines: &[String]) -> OneKey<S> {
-        let limits = lines.iter().map(|line| line.parse::<Limit>().expect("a valid line"));
-        let policy = Policy::new(Name::new("model").unwrap(), limits.collect());
-        OneKey { store, policy }
+        let limits = lines.iter().map(|line| line.parse().expect("a valid line")).collect();
+        OneKey { store, policy: Name::new("model").unwrap(), limits, statuses: None }
+    }
+
+    fn apply_op(&self, step: &Step) -> Result<Decision, StoreError> {
+        let subject = Key::new(b"key").unwrap().into();
+        let items = self.limits.iter().zip(&step.costs);
+        let items = items.map(|(limit, &cost)| Item { limit, subject, cost });
+        let items: Vec<Item<'_>> = items.collect();
+        let mut op = Op::check(&self.policy, &items).with_act(act(step.op));
+        op.id = step.id.as_ref().map(|id| Id::new(id.as_bytes()).unwrap());
+        op.statuses = self.statuses.as_ref();
+        let mut out = [Err(StoreError::unanswered())];
+        let at = Some(Time::from_micros(step.t).unwrap());
+        assert!(matches!(self.store.apply(&[op], at, &mut out), Apply::Ready));
+        let [result] = out;
+        result
     }
 }
 
@@ -48,21 +69,19 @@ fn act(operation: Operation) -> Act {
     }
 }
 
+fn limit_answer(status: LimitStatus) -> LimitAnswer {
+    LimitAnswer {
+        limit: status.limit,
+        remaining: status.remaining,
+        retry_after: status.retry_after.map(Span::as_micros),
+        reset_after: status.reset_after.as_micros(),
+    }
+}
+
 impl<S: Store> System for OneKey<S> {
     fn apply(&mut self, step: &Step) -> Result<Answer, TooMuch> {
-        let items = self.policy.items(|_| Key::new(b"key").ok()).unwrap();
-        let op = Op {
-            policy: self.policy.name(),
-            items: &items,
-            act: act(step.op),
-            cost: step.cost,
-            id: step.id.as_ref().map(|id| Id::new(id.as_bytes()).unwrap()),
-        };
-        let mut out = [Err(StoreError::unanswered())];
-        let at = Some(Time::from_micros(step.t).unwrap());
-        assert!(matches!(self.store.apply(&[op], at, &mut out), Apply::Ready));
-        let [decision] = out;
-        let decision = decision.map_err(|error: StoreError| {
+        self.statuses = self.statuses.is_none().then(LimitStatuses::default);
+        let decision = self.apply_op(step).map_err(|error| {
             assert!(error.is_overdrawn(), "{error}");
             TooMuch
         })?;
@@ -74,5 +93,10 @@ impl<S: Store> System for OneKey<S> {
             reset_after: decision.reset_after.as_micros(),
             bound_by: decision.bound_by,
         })
+    }
+
+    fn limit_answers(&self) -> Option<Vec<LimitAnswer>> {
+        let statuses = self.statuses.as_ref()?.to_vec();
+        Some(statuses.into_iter().map(limit_answer).collect())
     }
 }

@@ -1,6 +1,6 @@
 //! One policy on a plain store, for any key at any time.
 
-use tollgate_core::{Act, Decision, Id, Key, Name, Op, PlainStore, Policy, Time};
+use tollgate_core::{Act, Decision, Name, PlainStore, Policy, Request, Time};
 
 pub(crate) struct TestPolicy {
     pub(crate) store: PlainStore,
@@ -21,9 +21,13 @@ impl TestPolicy {
         id: Option<&str>,
         micros: u64,
     ) -> Decision {
-        let items = self.policy.items(|_| Key::new(key.as_bytes()).ok()).unwrap();
-        let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
-        let op = Op { policy: self.policy.name(), items: &items, act, cost, id };
-        self.store.apply_one(&op, Time::from_micros(micros).unwrap()).unwrap()
+        let request = Request::of(key).cost(cost);
+        let request = match id {
+            Some(id) => request.id(id),
+            None => request,
+        };
+        let at = Time::from_micros(micros).unwrap();
+        let applied = request.with_op(&self.policy, act, |op| self.store.apply_one(op, at));
+        applied.unwrap().unwrap()
     }
 }

@@ -1,22 +1,19 @@
-//! A random sequence of operations on one key: their times, kinds and costs. It aims at the instants
-//! and costs where a decision changes.
+//! A random sequence of operations on one key: their times and kinds. It aims at the instants where
+//! a decision changes.
 
-use super::Rng;
+use super::costs::Costs;
 use super::limits::END_OF_TIME;
 use super::policy::Policy;
 use super::tally::OPERATIONS;
-use crate::counting::capacity;
-use crate::{Answer, Operation, Rule, Step, TooMuch, Window};
-
-const GREATEST_COST: u64 = (1 << 32) - 1;
+use super::{Answered, Rng};
+use crate::{Answer, Operation, Rule, Step, Window};
 
 /// Weight of each operation, in the order of [`OPERATIONS`].
 const WEIGHTS: [u64; 9] = [60, 7, 6, 6, 1, 7, 3, 3, 4];
 
 pub(crate) struct Walk {
     t: u64,
-    /// Least capacity of the policy's limits.
-    capacity: u64,
+    costs: Costs,
     /// Periods, windows and resolutions of the policy's limits.
     spans: Vec<u64>,
     last: Option<Answer>,
@@ -26,11 +23,10 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub fn new(rng: &mut Rng, policy: &Policy) -> Walk {
-        let rules = || policy.limits.iter().map(|limit| &limit.rule);
         Walk {
             t: start(rng),
-            capacity: rules().filter_map(capacity).min().unwrap_or(1),
-            spans: rules().flat_map(spans).collect(),
+            costs: Costs::new(policy),
+            spans: policy.limits.iter().flat_map(|limit| spans(&limit.rule)).collect(),
             last: None,
             reserved: None,
         }
@@ -64,13 +60,14 @@ impl Walk {
     }
 
     fn step(&self, rng: &mut Rng, op: Operation, id: Option<String>) -> Step {
-        Step { t: self.t, op, cost: self.cost(rng, op), id }
+        Step { t: self.t, op, costs: self.costs.next(rng, op), id }
     }
 
-    /// Records the model's answer, to choose the next steps by it.
-    pub fn learn(&mut self, answer: &Result<Answer, TooMuch>) {
-        if let Ok(answer) = answer {
+    /// Records the model's answers, to choose the next steps by them.
+    pub fn learn(&mut self, answered: &Answered) {
+        if let Ok(answer) = &answered.policy {
             self.last = Some(answer.clone());
+            self.costs.learn(answer, &answered.limits);
         }
     }
 
@@ -109,56 +106,6 @@ impl Walk {
     fn near_reset(&self, rng: &mut Rng) -> u64 {
         let wait = self.last.as_ref().map(|answer| answer.reset_after);
         nearby(rng, wait.unwrap_or(0))
-    }
-
-    fn cost(&self, rng: &mut Rng, op: Operation) -> u64 {
-        let cost = match op {
-            Operation::Charge => self.charged(rng),
-            Operation::Settle => self.settled(rng),
-            _ => self.asked(rng),
-        };
-        cost.min(GREATEST_COST)
-    }
-
-    fn asked(&self, rng: &mut Rng) -> u64 {
-        let remaining = self.last.as_ref().and_then(|answer| answer.remaining);
-        let remaining = remaining.unwrap_or(self.capacity);
-        match rng.weighted(&[50, 5, 14, 9, 12, 6, 4]) {
-            0 => self.usual(rng),
-            1 => 0,
-            2 => rng.between(1, self.capacity),
-            3 => remaining,
-            4 => remaining + 1,
-            5 => self.capacity,
-            _ => self.capacity + rng.pick(&[1, 1, 2, self.capacity, GREATEST_COST]),
-        }
-    }
-
-    /// Returns 1, or if hundreds fit, sometimes a larger share of them.
-    fn usual(&self, rng: &mut Rng) -> u64 {
-        if self.capacity > 30 && rng.percent(50) {
-            return self.capacity / rng.between(2, 12);
-        }
-        1
-    }
-
-    fn charged(&self, rng: &mut Rng) -> u64 {
-        match rng.weighted(&[50, 5, 30, 12, 3]) {
-            0 => self.usual(rng),
-            1 => 0,
-            2 => rng.between(1, self.capacity),
-            3 => self.capacity + rng.between(1, self.capacity),
-            _ => rng.of_any_size(GREATEST_COST),
-        }
-    }
-
-    fn settled(&self, rng: &mut Rng) -> u64 {
-        match rng.weighted(&[30, 20, 45, 5]) {
-            0 => 0,
-            1 => self.usual(rng),
-            2 => rng.between(1, self.capacity),
-            _ => self.capacity + rng.between(1, self.capacity),
-        }
     }
 }
 

@@ -16,6 +16,10 @@ pub struct Tally {
     pub backward: u64,
     /// Number of checks, peeks and reserves whose cost can never fit.
     pub never_fits: u64,
+    /// Number of steps whose limits take different costs.
+    pub different_costs: u64,
+    /// Number of those in which a limit takes nothing.
+    pub one_takes_nothing: u64,
     /// Number of steps that failed with [`TooMuch`].
     pub too_much: u64,
     /// Number of steps of each operation, in the order of [`Operation`].
@@ -27,6 +31,9 @@ impl Tally {
         self.steps += 1;
         self.backward += u64::from(step.t < before);
         self.by_op[step.op as usize] += 1;
+        let different = step.costs.windows(2).any(|pair| pair[0] != pair[1]);
+        self.different_costs += u64::from(different);
+        self.one_takes_nothing += u64::from(different && step.costs.contains(&0));
         match answer {
             Ok(answer) if can_be_denied(step.op) => self.count_asked(answer),
             Ok(_) => {}
@@ -40,17 +47,20 @@ impl Tally {
         self.never_fits += u64::from(answer.retry_after.is_none());
     }
 
-    /// Asserts that the comparison covered denials, backward steps and every operation.
+    /// Asserts that the comparison covered denials, backward steps, every operation, and limits that
+    /// take different costs.
     ///
     /// # Panics
     ///
-    /// Panics if too few steps were denied, went back in time or had a cost that never fits, or if an
-    /// operation never occurred.
+    /// Panics if too few steps were denied, went back in time, had a cost that never fits or different
+    /// costs for their limits, or if an operation never occurred.
     pub fn assert_covers(&self) {
         assert!(self.denied * 5 >= self.asked, "too few denied: {self:?}");
         let hundredth = self.steps / 100;
         assert!(self.backward >= hundredth, "too few backward: {self:?}");
         assert!(self.never_fits >= hundredth, "too few that never fit: {self:?}");
+        assert!(self.different_costs >= hundredth * 3, "too few different costs: {self:?}");
+        assert!(self.one_takes_nothing >= hundredth, "too few that take nothing: {self:?}");
         assert!(self.by_op.iter().all(|&seen| seen > 0), "not every operation: {self:?}");
     }
 }
