@@ -2,7 +2,8 @@
 -- the counting.
 --
 -- Every `act NAME` section runs once for each limit. It leaves limit.new_body, limit.new_reservations and
--- limit.new_expiry for state.lua, and clears `allowed` if the limit denies the operation.
+-- limit.new_expiry for state.lua, clears `allowed` if the limit denies the operation, and sets `changed` if
+-- it took or gave anything.
 --
 -- Sections included from the rule's own part (see README.md): load, fits, take, check_debt, save, give,
 -- give_back, charge_at, refundable, overlap, reset_at, summarize, and where the rule has them convert_cost,
@@ -17,7 +18,7 @@
 -- Expects and assigns (`limit`: see README.md):
 -- luacheck: globals limit allowed changed overdrawn reservations applied
 -- Placeholders (see README.md):
--- luacheck: read globals COUNT_DENIED OVERDRAWN TAKEN_AT AMOUNT REFUNDABLE EXPIRES_AT HANDLE
+-- luacheck: read globals TAKES COUNT_DENIED OVERDRAWN TAKEN_AT AMOUNT REFUNDABLE EXPIRES_AT HANDLE
 
 --: act peek
 do
@@ -34,9 +35,10 @@ do
   --+ fits
   --+ old_expiry
   --+ summarize_old
-  if allowed then
+  if allowed and TAKES then
     --+ take_keeping_reservations
     --+ summarize_new
+    changed = true
   end
 end
 
@@ -47,11 +49,14 @@ do
   --+ fits
   --+ old_expiry
   --+ summarize_old
-  --+ take_keeping_reservations
-  local debt_too_large
-  --+ check_debt
-  if debt_too_large then overdrawn = true end
-  --+ summarize_new
+  if TAKES then
+    --+ take_keeping_reservations
+    local debt_too_large
+    --+ check_debt
+    if debt_too_large then overdrawn = true end
+    --+ summarize_new
+    changed = true
+  end
 end
 
 --: take_keeping_reservations
@@ -71,10 +76,13 @@ end
 do
   local at, debt_too_large = time, false
   --+ load
-  --+ take_keeping_reservations
-  --+ check_debt
-  if debt_too_large then return pack('<BI7', OVERDRAWN, time) end
-  changed = true
+  --+ old_expiry
+  if TAKES then
+    --+ take_keeping_reservations
+    --+ check_debt
+    if debt_too_large then return pack('<BI7', OVERDRAWN, time) end
+    changed = true
+  end
   --+ summarize_new
 end
 
@@ -95,11 +103,12 @@ do
       --+ check_debt
       --+ save
       if debt_too_large then overdrawn = true end
+      changed = true
     end
-    if allowed then
+    if allowed and TAKES then
       --+ add_reservation
     end
-    if allowed or cost > 0 then
+    if allowed and TAKES or cost > 0 then
       --+ save_reservations
     end
     --+ summarize_new
@@ -111,7 +120,7 @@ do
   local at = time
   --+ load
   --+ old_expiry
-  if live then
+  if live and TAKES then
     --+ open_reservations
     --+ drop_expired_reservations
     --+ cap_refundable
@@ -209,7 +218,7 @@ end
 do
   local summary
   --+ summarize
-  limit.old_summary = summary
+  limit.old_summary, limit.new_summary = summary, summary
 end
 
 --: summarize_new

@@ -6,14 +6,14 @@
 -- Sections: see README.md.
 --
 -- Expects, read only:
--- luacheck: read globals args cost at unpack pack floor
+-- luacheck: read globals args at unpack pack floor
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
 -- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN
 
 --: load
-local size, drop, interval = unpack('<I4I4I7', args, ARGUMENT)
+local cost, size, drop, interval = unpack('<I4I4I4I7', args, ARGUMENT)
 local level, dropped_at, old_drop, old_interval = 0, at, drop, interval
 local live, reset_at, now = false, 0, at
 if limit.body_at then

@@ -6,7 +6,7 @@
 -- Sections: see README.md. `choose_counter` is this rule's own.
 --
 -- Expects, read only:
--- luacheck: read globals args cost at unpack pack
+-- luacheck: read globals args at unpack pack
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
@@ -15,7 +15,7 @@
 -- luacheck: read globals ARGUMENT MAX_COUNT TAKEN_AT
 
 --: load
-local capacity, length = unpack('<I4I7', args, ARGUMENT)
+local cost, capacity, length = unpack('<I4I4I7', args, ARGUMENT)
 local window_start, old_length, previous, current = 0, length, 0, 0
 local live, reset_at, now, muldiv = false, 0, at, nil
 if limit.body_at then

@@ -10,7 +10,7 @@
 -- `faded_at` computes when a level will be 0; `adopt_terms` and `keep_terms` bring the level to the step of `now`.
 --
 -- Expects, read only:
--- luacheck: read globals args cost at unpack pack floor
+-- luacheck: read globals args at unpack pack floor
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
@@ -38,7 +38,7 @@ end
 --: load
 --+ power
 --+ fade
-local max, decay, step, minimum = unpack('<ddI7d', args, ARGUMENT)
+local cost, max, decay, step, minimum = unpack('<I4ddI7d', args, ARGUMENT)
 local level, step_start, old_decay, old_step, old_minimum = 0, 0, decay, step, minimum
 local live, reset_at, now, written_level, written_at = false, 0, at, 0, 0
 if limit.body_at then

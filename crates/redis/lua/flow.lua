@@ -3,18 +3,23 @@
 -- State, 22 bytes: the tick at which the bucket will be empty, the rest of that instant in parts of a
 -- tick, and the pace it was written under: one unit drains in `ticks / parts` ticks.
 --
--- Sections: see README.md. `convert_cost` is this rule's own.
+-- Sections: see README.md. This rule's own: `read_cost` and `convert_cost`.
 --
 -- Expects, read only:
--- luacheck: read globals args cost at unpack pack
+-- luacheck: read globals args at unpack pack
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
 -- luacheck: read globals ARGUMENT
 
+--: read_cost
+-- Most operations need only the time in which the cost drains; then the assembler leaves this out.
+local cost = unpack('<I4', args, ARGUMENT)
+
 --: load
+--+ read_cost
 -- The numbers of the limit come as doubles, which are read in half the time of integers.
-local cost_ticks, cost_parts, room_ticks, room_parts, ticks, parts = unpack('<dddddd', args, ARGUMENT)
+local cost_ticks, cost_parts, room_ticks, room_parts, ticks, parts = unpack('<dddddd', args, ARGUMENT + 4)
 local empty_at, empty_parts, old_ticks, old_parts = at, 0, ticks, parts
 local live, reset_at, now, muldiv = false, 0, at, nil
 if limit.body_at then
@@ -26,9 +31,9 @@ if limit.body_at then
     reset_at = empty_parts > 0 and empty_at + 1 or empty_at
     if old_ticks ~= ticks or old_parts ~= parts then
       --+ muldiv
-      -- At + 48: capacity less cost, in units.
+      -- At + 52: capacity less cost, in units.
       if room_ticks >= 0 then
-        room_ticks, room_parts = muldiv(unpack('<d', args, ARGUMENT + 48), old_ticks, 0, old_parts)
+        room_ticks, room_parts = muldiv(unpack('<d', args, ARGUMENT + 52), old_ticks, 0, old_parts)
       end
     end
   end
@@ -56,8 +61,8 @@ empty_at, empty_parts, live = empty_at + cost_ticks, empty_parts + cost_parts, t
 if empty_parts >= parts then empty_at, empty_parts = empty_at + 1, empty_parts - parts end
 
 --: check_debt
--- At + 56: the longest that the bucket may take to drain.
-local max_ticks, max_parts = unpack('<dd', args, ARGUMENT + 56)
+-- At + 60: the longest that the bucket may take to drain.
+local max_ticks, max_parts = unpack('<dd', args, ARGUMENT + 60)
 debt_too_large = empty_at - now > max_ticks or empty_at - now == max_ticks and empty_parts > max_parts
 
 --: give

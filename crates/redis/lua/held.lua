@@ -9,7 +9,7 @@
 -- remove some; `release`, `renew` and `rename` are what only this rule does for an operation.
 --
 -- Expects, read only:
--- luacheck: read globals args cost time at handle new_handle unpack pack sub
+-- luacheck: read globals args time at handle new_handle unpack pack sub
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary
 -- Expects, in the sections about reservations:
@@ -19,7 +19,7 @@
 -- luacheck: read globals LEASE_END LEASE_COUNT LEASE_HANDLE TAKEN_AT HANDLE
 
 --: load
-local capacity, ttl = unpack('<I4I7', args, ARGUMENT)
+local cost, capacity, ttl = unpack('<I4I4I7', args, ARGUMENT)
 local size, total, first_end, sorted, added, leases = 22, 0, 0, 1, '', nil
 local live, reset_at, now, used = false, 0, at, 0
 if limit.body_at then

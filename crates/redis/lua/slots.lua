@@ -9,7 +9,7 @@
 -- `find` define functions; `drop_expired`, `add` and `tidy` change `slots`.
 --
 -- Expects, read only:
--- luacheck: read globals args cost time at unpack pack sub
+-- luacheck: read globals args time at unpack pack sub
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary
 -- Expects, in the sections about reservations:
@@ -18,7 +18,7 @@
 -- luacheck: read globals ARGUMENT MAX_COUNT TAKEN_AT
 
 --: load
-local capacity, width, life = unpack('<I4I7I7', args, ARGUMENT)
+local cost, capacity, width, life = unpack('<I4I4I7I7', args, ARGUMENT)
 -- Building the format string takes time, so it is done once.
 local old_width, old_life, total, count_bytes, slot_format, slots = width, life, 0, 1, '<I7I1', ''
 local live, reset_at, now, used = false, 0, at, 0

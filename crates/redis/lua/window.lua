@@ -7,7 +7,7 @@
 -- (request-window); the assembler includes the one that the limit needs.
 --
 -- Expects, read only:
--- luacheck: read globals args cost at unpack pack
+-- luacheck: read globals args at unpack pack
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
@@ -16,7 +16,7 @@
 -- luacheck: read globals ARGUMENT POSITION MAX_COUNT WINDOWS_NEEDED TAKEN_AT
 
 --: load
-local capacity = unpack('<I4', args, ARGUMENT)
+local cost, capacity = unpack('<I4I4', args, ARGUMENT)
 local count, window_start, window_end = 0, at, at
 local live, reset_at, now = false, 0, at
 if limit.body_at then
@@ -35,20 +35,20 @@ if count + cost > capacity then allowed = false end
 
 --: window_now aligned
 -- All variants define `new_start` and `new_end`: the window that `now` falls into.
-local length = unpack('<I7', args, ARGUMENT + 4)
+local length = unpack('<I7', args, ARGUMENT + 8)
 local new_start = now - now % length
 local new_end = new_start + length
 
 --: window_now calendar
 -- The client sends three windows around its own time. If `now` lies outside, nothing is done, and the
 -- client calls again with the windows around `now`.
-local first, second, third, past = unpack('<I7I7I7I7', args, ARGUMENT + 4)
+local first, second, third, past = unpack('<I7I7I7I7', args, ARGUMENT + 8)
 if now < first or now >= past then return pack('<BI7B', WINDOWS_NEEDED, now, POSITION) end
 local new_start, new_end = second, third
 if now < second then new_start, new_end = first, second elseif now >= third then new_start, new_end = third, past end
 
 --: window_now request
-local length = unpack('<I7', args, ARGUMENT + 4)
+local length = unpack('<I7', args, ARGUMENT + 8)
 local new_start = now
 if live and now < window_start + length then new_start = window_start end
 local new_end = new_start + length
@@ -89,7 +89,7 @@ do
 end
 
 --: charge_window request
-applied = now < settled[TAKEN_AT] + unpack('<I7', args, ARGUMENT + 4)
+applied = now < settled[TAKEN_AT] + unpack('<I7', args, ARGUMENT + 8)
 -- A window that was closed since opens again at the instant of the reservation.
 local charged_at = live and now or settled[TAKEN_AT]
 

@@ -10,13 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_core::remote::RuleParams;
 use tollgate_core::storage::MAX_COUNT;
-use tollgate_core::{Act, Limit, Op, Span, StoreError, Time};
+use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
 use crate::call::bytes::put;
 use crate::call::keys::Prefix;
-use crate::call::reply::CallTerms;
+use crate::call::reply::{CallTerms, LimitTerms};
 use crate::script::{Script, Scripts};
-use crate::shape::{Idempotency, MAX_LIMITS, Positions, Shape, ShortVec};
+use crate::shape::{Costs, Idempotency, MAX_LIMITS, Positions, Shape, ShortVec};
 
 /// One call of a script, ready to be sent.
 #[derive(Debug)]
@@ -39,6 +39,9 @@ pub(crate) struct SlotOp<'a, 'p> {
     pub(crate) dry_run: bool,
     /// A handle of our own for what the operation takes, instead of the caller's.
     pub(crate) internal_handle: Option<&'p [u8]>,
+    /// Whether no reservation of nothing is opened, because a check is reserved, which could not settle it
+    /// with more.
+    pub(crate) skip_empty: bool,
     /// Whether the reply is kept even if nothing changes in this slot, because another slot changes.
     pub(crate) assume_changed: bool,
     /// For a commit of what was reserved under the internal handle: the act it was reserved for, and the
@@ -55,6 +58,7 @@ impl<'a, 'p> SlotOp<'a, 'p> {
             idempotency: None,
             dry_run: false,
             internal_handle: None,
+            skip_empty: false,
             assume_changed: false,
             commits: None,
         }
@@ -108,12 +112,14 @@ impl Call {
         shape.with_handle |= part.internal_handle.is_some();
         shape.internal_handle = part.internal_handle.is_some();
         shape.dry_run = part.dry_run;
+        shape.partial |= part.skip_empty && Costs::of(op, positions) != Costs::All;
         shape.assume_changed = part.assume_changed;
         shape.commits = part.commits.map(|(act, _)| act);
-        let items = positions.iter().filter_map(|position| op.items.get(*position));
-        let capacities =
-            positions.iter().copied().zip(items.map(|item| item.limit.exact_capacity()));
-        let terms = CallTerms { cost: op.cost, capacities: capacities.collect() };
+        let limits = positions.iter().filter_map(|position| {
+            let Item { limit, cost, .. } = *op.items.get(*position)?;
+            Some(LimitTerms { position: *position, capacity: limit.exact_capacity(), cost })
+        });
+        let terms = CallTerms(limits.collect());
         let keys = keys(op, &shape, positions, prefix);
         let argument = argument(part, when, &shape, &terms);
         Call { script: scripts.of(shape), keys, argument, terms }
@@ -154,21 +160,20 @@ fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> S
 /// Capacity that is enough for most arguments.
 const ARGUMENT_BYTES: usize = 128;
 
-/// Returns the argument: the cost and the time, the numbers of each limit, and what is needed for an id.
+/// Returns the argument: the time, the cost and the numbers of each limit, and what is needed for an id.
 fn argument(part: &SlotOp<'_, '_>, when: &When, shape: &Shape, terms: &CallTerms) -> Vec<u8> {
     let op = &part.op;
     let mut out = Vec::with_capacity(ARGUMENT_BYTES);
-    put(&mut out, op.cost, 4);
     put(&mut out, when.at.map_or(0, Time::as_micros), 7);
     for position in &*part.positions {
         if let Some(item) = op.items.get(*position) {
-            put_params(&mut out, item.limit, || when.around(*position), op.cost);
+            put_item(&mut out, item, || when.around(*position));
         }
     }
     if shape.with_handle {
         // The reply of a commit is kept for as long as that of the act it commits.
         let act = part.commits.map_or(op.act, |(act, _)| act);
-        put(&mut out, Op { act, ..*op }.id_ttl().as_micros(), 7);
+        put(&mut out, op.with_act(act).id_ttl().as_micros(), 7);
         let handle = op.handle().unwrap_or_default();
         put_handle(&mut out, part.internal_handle.unwrap_or(&handle));
         match part.commits {
@@ -187,8 +192,12 @@ fn put_handle(out: &mut Vec<u8>, handle: &[u8]) {
     out.extend_from_slice(handle);
 }
 
-/// Appends the numbers of one limit, as `lua/*.lua` read them.
-fn put_params(out: &mut Vec<u8>, limit: &Limit, around: impl Fn() -> Time, cost: u64) {
+/// Appends the cost and the numbers of one limit, as `lua/*.lua` read them.
+fn put_item(out: &mut Vec<u8>, item: &Item<'_>, around: impl Fn() -> Time) {
+    let Item { limit, cost, .. } = *item;
+    if limit.capacity().is_some() {
+        put(out, cost, 4);
+    }
     let span = |out: &mut Vec<u8>, span: Span| put(out, span.as_micros(), 7);
     match limit.params() {
         RuleParams::Flow { capacity, ticks, parts } => put_flow(out, capacity, ticks, parts, cost),

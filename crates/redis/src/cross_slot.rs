@@ -12,18 +12,18 @@
 //! * If this process or the connection to a node dies in between, the cost stays charged where it was
 //!   reserved: at most the cost of that one operation in each slot, and it leaves as any other cost does.
 //!   A retry with the same id is counted in addition.
-//! * A charge or settlement that would make too large a debt in one slot is tried first (a dry run), and
-//!   refused before any other slot takes it. If other operations come in between, a charge is refunded in
-//!   the other slots; a settlement stands.
+//! * A charge, a settlement or a denied attempt that counts is tried first (a dry run), and refused before
+//!   any slot takes it if the debt would be too large in one of them. If other operations come in between, a
+//!   charge is refunded in the other slots; a settlement or an attempt stands.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::{Act, Decision, Op, StoreError, Time};
+use tollgate_core::{Act, Decision, Item, Op, StoreError, Time};
 
 use crate::call::SlotOp;
-use crate::call::reply::{CallTerms, ScriptDecision};
-use crate::shape::Idempotency;
+use crate::call::reply::ScriptDecision;
+use crate::shape::{Costs, Idempotency, all_positions};
 use crate::store::RedisStore;
 
 /// An operation, and the positions of its limits by slot.
@@ -43,37 +43,44 @@ impl RedisStore {
         at: Option<Time>,
     ) -> Result<Decision, StoreError> {
         let cross_slot = CrossSlot { store: self, op, slots, at };
-        match op.act {
+        let decision = match op.act {
             Act::Reserve => cross_slot.take().await,
-            Act::Check | Act::Charge if op.cost > 0 => cross_slot.take().await,
+            Act::Check | Act::Charge if cross_slot.has_cost() => cross_slot.take().await,
             _ => cross_slot.apply_each().await,
-        }
+        };
+        Ok(decision?.answer(op))
     }
 }
 
 type SlotResult = Result<ScriptDecision, StoreError>;
 
 impl<'s, 'a> CrossSlot<'s, 'a> {
+    /// Whether any limit, in any slot, takes or gives anything: then all slots remember it.
+    fn has_cost(&self) -> bool {
+        Costs::of(self.op, all_positions(self.op)) != Costs::None
+    }
+
     /// Applies the operation in each slot by itself.
-    async fn apply_each(&self) -> Result<Decision, StoreError> {
+    async fn apply_each(&self) -> SlotResult {
         let assume_changed = self.would_change().await?;
         let parts = self.parts(self.op).into_iter().map(|part| SlotOp { assume_changed, ..part });
-        let decisions = self.run(parts.collect()).await;
-        let decisions = decisions.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(ScriptDecision::merge(decisions, self.op.act.can_be_denied()))
+        Ok(ScriptDecision::merge(all_of(self.run(parts.collect()).await)?))
     }
 
     /// Whether the operation changes, or has changed, anything in any slot: then all slots keep its reply.
     /// Asks only where that matters.
     async fn would_change(&self) -> Result<bool, StoreError> {
-        let remembered = self.op.id.is_some() && self.op.act.is_remembered();
-        if !remembered && self.op.act != Act::Settle {
-            return Ok(false);
-        }
-        Ok(self.prepare().await?.iter().any(|slot| slot.allowed))
+        let matters = match self.op.act {
+            // It may fail in one slot, and must then change nothing in the others.
+            Act::Settle => true,
+            Act::Refund | Act::Reset => self.op.id.is_some(),
+            // Checks and charges are here without a cost, and the others are not remembered.
+            _ => false,
+        };
+        Ok(matters && self.prepare().await?.iter().any(|slot| slot.allowed))
     }
 
-    async fn run(&self, parts: Vec<SlotOp<'a, '_>>) -> Vec<SlotResult> {
+    async fn run(&self, parts: Vec<SlotOp<'_, '_>>) -> Vec<SlotResult> {
         self.store.run_parts(&parts, self.at).await
     }
 
@@ -103,13 +110,12 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     }
 
     /// Takes the cost in all slots, or in none.
-    async fn take(&self) -> Result<Decision, StoreError> {
-        let can_be_denied = self.op.act.can_be_denied();
+    async fn take(&self) -> SlotResult {
         let mut decisions = self.prepare().await?;
         if decisions.iter().all(|slot| slot.remembered) {
-            return Ok(ScriptDecision::merge(decisions, can_be_denied));
+            return Ok(ScriptDecision::merge(decisions));
         }
-        if can_be_denied && !decisions.iter().all(|slot| slot.allowed) {
+        if self.op.act.can_be_denied() && !decisions.iter().all(|slot| slot.allowed) {
             return self.deny(decisions).await;
         }
         let handle = unique_handle();
@@ -122,7 +128,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         for (slot, taken) in decisions.iter_mut().filter(|slot| !slot.remembered).zip(taken) {
             *slot = taken?;
         }
-        Ok(ScriptDecision::merge(decisions, can_be_denied))
+        Ok(ScriptDecision::merge(decisions))
     }
 
     /// Asks every slot what it would decide, and whether it keeps a reply under the same id. An operation
@@ -130,40 +136,50 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     /// whether it would change anything.
     async fn prepare(&self) -> Result<Vec<ScriptDecision>, StoreError> {
         let act = if self.op.act.can_be_denied() { Act::Peek } else { self.op.act };
-        let op = Op { act, ..*self.op };
+        let op = self.op.with_act(act);
         let idempotency =
             Some(self.op.id.map_or(Idempotency::Ignore, |_| Idempotency::Recall(self.op.act)));
         let parts = self.parts(&op).into_iter();
         let parts = parts.map(|part| SlotOp { idempotency, dry_run: true, ..part }).collect();
-        self.run(parts).await.into_iter().collect()
+        all_of(self.run(parts).await)
     }
 
     /// Denies the operation. Limits that count denied attempts still count it.
-    async fn deny(&self, prepared: Vec<ScriptDecision>) -> Result<Decision, StoreError> {
+    async fn deny(&self, prepared: Vec<ScriptDecision>) -> SlotResult {
         let counts = |position: &usize| self.counts_denied(*position);
-        let charge = Op { act: Act::Charge, id: None, ..*self.op };
+        // With the id, by which its leases are found, but without remembering it.
+        let (charge, idempotency) = (self.op.with_act(Act::Charge), Some(Idempotency::Ignore));
         let counted = self.slots.iter().map(|slot| slot.iter().copied().filter(counts));
         let counted = counted.map(Iterator::collect::<Vec<usize>>).filter(|some| !some.is_empty());
-        let charges = counted.map(|positions| SlotOp::new(&charge, positions)).collect();
-        let counted = self.run(charges).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let charges: Vec<SlotOp<'_, '_>> = counted
+            .map(|positions| SlotOp { idempotency, ..SlotOp::new(&charge, positions) })
+            .collect();
+        if charges.len() > 1 {
+            let tries = charges.iter().cloned().map(|part| SlotOp { dry_run: true, ..part });
+            all_of(self.run(tries.collect()).await)?;
+        }
+        let counted = all_of(self.run(charges).await)?;
         Ok(ScriptDecision::merge_newer(prepared, counted))
     }
 
     /// Takes the cost in the slots that have not done the operation before.
     async fn take_where_new(&self, prepared: &[ScriptDecision], handle: &[u8]) -> Vec<SlotResult> {
         let act = if self.op.act == Act::Charge { Act::Charge } else { Act::Reserve };
-        let take = Op { act, ..*self.op };
-        let (idempotency, internal_handle) = (Some(Idempotency::Ignore), Some(handle));
-        let parts = self.new_parts(&take, prepared).into_iter();
-        self.run(parts.map(|part| SlotOp { idempotency, internal_handle, ..part }).collect()).await
+        let take = self.op.with_act(act);
+        let parts = self.new_parts(&take, prepared).into_iter().map(|part| SlotOp {
+            idempotency: Some(Idempotency::Ignore),
+            internal_handle: Some(handle),
+            skip_empty: self.op.act == Act::Check,
+            ..part
+        });
+        self.run(parts.collect()).await
     }
 
     /// Returns the reply that a slot keeps under the caller's id, for a retry.
     fn reply_to_keep(&self, taken: &SlotResult) -> Vec<u8> {
         let mut reply = Vec::new();
         if let (Ok(taken), Some(_)) = (taken, self.op.id) {
-            let capacities = taken.capacities();
-            CallTerms { cost: self.op.cost, capacities }.write_to(&mut reply);
+            taken.terms().write_to(&mut reply);
             reply.extend_from_slice(&taken.bytes);
         }
         reply
@@ -175,9 +191,10 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         if self.op.act == Act::Charge && self.op.id.is_none() {
             return;
         }
-        let settle = Op { act: Act::Settle, ..*self.op };
-        // A reservation of nothing took nothing, so that it need not be remembered.
-        let id = self.op.id.filter(|_| self.op.cost > 0);
+        let settle = self.op.with_act(Act::Settle);
+        // A reservation of nothing took nothing, so that it need not be remembered. A slot that took nothing
+        // remembers it if another took something, since a retry asks all slots.
+        let id = self.op.id.filter(|_| self.has_cost());
         let idempotency = id.map_or(Idempotency::Ignore, |_| Idempotency::Remember(self.op.act));
         let parts = self.new_parts(&settle, prepared).into_iter();
         let parts = parts.zip(replies).map(|(part, reply)| SlotOp {
@@ -207,7 +224,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         prepared: &[ScriptDecision],
         taken: Vec<SlotResult>,
         handle: &[u8],
-    ) -> Result<Decision, StoreError> {
+    ) -> SlotResult {
         let parts = self.new_parts(self.op, prepared).into_iter().zip(&taken);
         for (part, _) in parts.filter(|(_, taken)| self.was_taken(taken)) {
             self.give_back(&part.positions, handle).await;
@@ -215,9 +232,8 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         for taken in taken {
             taken?;
         }
-        let peek = Op { act: Act::Peek, id: None, ..*self.op };
-        let left = self.run(self.parts(&peek)).await.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut decision = ScriptDecision::merge(left, true);
+        let peek = self.op.with_act(Act::Peek).without_id();
+        let mut decision = ScriptDecision::merge(all_of(self.run(self.parts(&peek)).await)?);
         decision.allowed = false;
         Ok(decision)
     }
@@ -225,21 +241,28 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     /// Gives back what one slot has taken. Limits that count denied attempts keep it.
     async fn give_back(&self, positions: &[usize], handle: &[u8]) {
         if self.op.act == Act::Charge {
-            let refund = Op { act: Act::Refund, id: None, ..*self.op };
+            let refund = self.op.with_act(Act::Refund).without_id();
             self.run(vec![SlotOp::new(&refund, positions)]).await;
             return;
         }
         let (kept, given): (Vec<usize>, Vec<usize>) =
             positions.iter().partition(|position| self.counts_denied(**position));
         let (idempotency, internal_handle) = (Some(Idempotency::Ignore), Some(handle));
-        let settle = |cost, positions: Vec<usize>| {
-            let op = Op { act: Act::Settle, cost, id: None, ..*self.op };
+        let nothing: Vec<Item<'_>> =
+            self.op.items.iter().map(|item| Item { cost: 0, ..*item }).collect();
+        let settle = |items, positions: Vec<usize>| {
+            let op = self.op.with_items(items).with_act(Act::Settle).without_id();
             SlotOp { idempotency, internal_handle, ..SlotOp::new(&op, positions) }
         };
-        let mut parts = vec![settle(0, given), settle(self.op.cost, kept)];
+        let mut parts = vec![settle(&nothing, given), settle(self.op.items, kept)];
         parts.retain(|part| !part.positions.is_empty());
         self.run(parts).await;
     }
+}
+
+/// Returns the decisions of all slots, or the first error.
+fn all_of(results: Vec<SlotResult>) -> Result<Vec<ScriptDecision>, StoreError> {
+    results.into_iter().collect()
 }
 
 /// Returns a handle that no other operation has, by which what this one reserves is found.

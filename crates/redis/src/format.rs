@@ -19,5 +19,5 @@ pub(crate) const REMEMBERED: u8 = 4;
 pub(crate) const BODY_BYTES: [usize; 8] = [0, 22, 25, 21, 0, 28, 38, 0];
 /// How many bytes a reply has for a state whose body begins with its size.
 pub(crate) const SUMMARY_BYTES: usize = 21;
-/// How many bytes the argument of a script begins with: the cost (4) and the time (7).
-pub(crate) const HEAD_BYTES: usize = 11;
+/// How many bytes the argument of a script begins with: the time.
+pub(crate) const HEAD_BYTES: usize = 7;

@@ -1,13 +1,20 @@
 //! Rate limits that many processes share over Redis, Valkey, Sentinel or Redis Cluster, in one round trip.
 //!
+//! This is the store alone. The limiter of the crate `tollgate` asks it, as it asks any other store; without
+//! the limiter, apply operations yourself:
+//!
 //! ```no_run
-//! use tollgate_core::{Name, Policy};
+//! use tollgate_core::{Act, Name, Policy, Request};
 //! use tollgate_redis::RedisStore;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = RedisStore::connect("redis://127.0.0.1:6379").await?;
 //! let api = Policy::parse(Name::new("api")?, ["gcra 100/s burst 200", "fixed-window 1000000/month"])?;
-//! if store.check(&api, "customer-42").await?.allowed {
+//!
+//! let request = Request::of("customer-42").cost(5);
+//! let items = request.items(api.limits())?;
+//! let check = request.op(api.name(), &items, Act::Check)?;
+//! if store.apply_one(&check, None).await?.allowed {
 //!     // Handle the request.
 //! }
 //! # Ok(())
@@ -51,7 +58,6 @@
 #![forbid(unsafe_code)]
 
 mod call;
-mod check;
 mod clear;
 mod connect;
 mod connection;

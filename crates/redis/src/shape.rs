@@ -57,6 +57,9 @@ pub(crate) struct Shape {
     pub(crate) act: Act,
     /// Whether it takes and gives nothing, so that it only reads.
     pub(crate) read_only: bool,
+    /// Whether limits without a cost are left as they are, while others may take or give. One flag for all
+    /// of them: with one for each limit there would be thousands of scripts for some policies.
+    pub(crate) partial: bool,
     /// Whether it only finds out whether the operation could be done.
     pub(crate) dry_run: bool,
     /// Whether the caller passes the time in.
@@ -105,16 +108,37 @@ impl RuleKind {
         }
     }
 
-    /// Returns how many bytes the numbers of such a limit take in the argument.
+    /// Returns how many bytes the cost and the numbers of such a limit take in the argument.
     pub(crate) fn argument_bytes(self) -> usize {
         match self {
-            RuleKind::Flow => 72,
-            RuleKind::Drip => 15,
-            RuleKind::Aligned | RuleKind::Request | RuleKind::Estimate | RuleKind::Held => 11,
-            RuleKind::Calendar => 32,
-            RuleKind::Slots => 18,
-            RuleKind::Fade => 31,
+            RuleKind::Flow => 76,
+            RuleKind::Drip => 19,
+            RuleKind::Aligned | RuleKind::Request | RuleKind::Estimate | RuleKind::Held => 15,
+            RuleKind::Calendar => 36,
+            RuleKind::Slots => 22,
+            RuleKind::Fade => 35,
             RuleKind::Unlimited => 0,
+        }
+    }
+}
+
+/// How many of the limits that count anything have a cost above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Costs {
+    None,
+    Some,
+    All,
+}
+
+impl Costs {
+    pub(crate) fn of(op: &Op<'_>, positions: &Positions) -> Costs {
+        let items = positions.iter().filter_map(|position| op.items.get(*position));
+        let counting = items.filter(|item| item.limit.capacity().is_some());
+        let mut costs = counting.map(|item| item.cost > 0);
+        match (costs.clone().any(|cost| cost), costs.all(|cost| cost)) {
+            (false, _) => Costs::None,
+            (true, false) => Costs::Some,
+            (true, true) => Costs::All,
         }
     }
 }
@@ -153,13 +177,17 @@ impl Shape {
             (Act::Reset, None) => Idempotency::ForgetAll,
             _ => Idempotency::Ignore,
         };
-        let read_only = match op.act {
-            Act::Check | Act::Charge | Act::Refund => op.cost == 0,
-            act => act == Act::Peek,
+        let (read_only, partial) = match op.act {
+            Act::Check | Act::Charge | Act::Refund => {
+                let costs = Costs::of(op, positions);
+                (costs == Costs::None, costs == Costs::Some)
+            }
+            act => (act == Act::Peek, false),
         };
         Shape {
             act: op.act,
             read_only,
+            partial,
             dry_run: false,
             explicit_time,
             with_handle: op.id.is_some(),

@@ -1,7 +1,7 @@
 //! The store: turns operations into calls of scripts, and replies into decisions.
 
-use tollgate_core::remote::{RemoteState, remote_decision};
-use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
+use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
+use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time, apply_one};
 
 use crate::call::keys::Prefix;
 use crate::call::reply::{Reply, ScriptDecision};
@@ -35,6 +35,14 @@ impl std::fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
+    /// Applies one operation, at the given time or by the server's clock.
+    ///
+    /// # Errors
+    /// Fails as described for [`apply`](Store::apply).
+    pub async fn apply_one(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
+        apply_one(self, op, at).await
+    }
+
     async fn apply_all(
         &self,
         ops: &[Op<'_>],
@@ -76,7 +84,7 @@ impl RedisStore {
             let call = Call::new(&part, &when, &self.prefix, &self.scripts);
             let reply = send_one(node, &call).await;
             if let Some(decision) = interpret(reply, &call, &mut when) {
-                return decision.map(|decision| decision.decision(op.act.can_be_denied()));
+                return decision.map(|decision| decision.answer(op));
             }
         }
         Err(clock_unstable())
@@ -90,7 +98,7 @@ impl RedisStore {
         let (parts, out): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let decisions = self.run_parts(&parts, at).await;
         for ((part, out), decision) in parts.iter().zip(out).zip(decisions) {
-            *out = decision.map(|decision| decision.decision(part.op.act.can_be_denied()));
+            *out = decision.map(|decision| decision.answer(&part.op));
         }
     }
 
@@ -159,11 +167,14 @@ fn decide_locally(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
     if op.touches_state() {
         return None;
     }
-    let limits = op
-        .items
-        .iter()
-        .map(|item| (item.limit.exact_capacity(), RemoteState::Nothing, Time::EPOCH));
-    Some(Ok(remote_decision(true, op.cost, limits)))
+    let limits = op.items.iter().map(|item| RemoteLimit {
+        capacity: item.limit.exact_capacity(),
+        state: RemoteState::Nothing,
+        now: Time::EPOCH,
+        cost: item.cost,
+    });
+    op.report(limits.clone().map(|limit| limit.status()));
+    Some(Ok(remote_decision(true, limits)))
 }
 
 fn clock_unstable() -> StoreError {

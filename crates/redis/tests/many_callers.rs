@@ -39,8 +39,11 @@ const PEEK_CAPACITY: u64 = 3_600;
 
 fn not_refilling(line: &str, n: u64) -> Policy {
     let line = line.replacen('N', &n.to_string(), 1);
-    policy("still", &[&line, "fixed-window 1000000/7day"])
+    policy("still", &[&line, SECOND])
 }
+
+/// The second limit, which has costs of its own.
+const SECOND: &str = "fixed-window 1000000/7day";
 
 /// One caller, which keeps count of what it has used.
 struct Caller<'a> {
@@ -50,13 +53,13 @@ struct Caller<'a> {
     rng: Rng,
     /// Number of ids used so far.
     ids: u64,
-    /// What the key must count because of this caller.
-    used: u64,
+    /// What each limit of the key must count because of this caller.
+    used: [u64; 2],
 }
 
 impl<'a> Caller<'a> {
-    fn operation(&self, act: Act, cost: u64) -> Operation<'a> {
-        Operation::new(self.policy, "key", act, cost)
+    fn operation(&self, act: Act, costs: [u64; 2]) -> Operation<'a> {
+        Operation::new(self.policy, "key", act, 0).with_costs(&costs)
     }
 
     /// Returns an id that was not used before.
@@ -65,52 +68,61 @@ impl<'a> Caller<'a> {
         format!("{}/{}", self.number, self.ids)
     }
 
+    fn add(&mut self, costs: [u64; 2]) {
+        self.used = [self.used[0] + costs[0], self.used[1] + costs[1]];
+    }
+
     async fn step(&mut self) {
-        let cost = 1 + self.rng.below(4);
+        let costs = [1 + self.rng.below(4), self.rng.below(3)];
         match self.rng.below(6) {
-            0 | 1 => self.check(cost).await,
-            2 => self.check_twice(cost).await,
-            3 => self.reserve(cost).await,
-            4 => self.charge(cost).await,
-            _ => self.lease(cost).await,
+            0 | 1 => self.check(costs).await,
+            2 => self.check_twice(costs).await,
+            3 => self.reserve(costs).await,
+            4 => self.charge(costs).await,
+            _ => self.lease(costs).await,
         }
     }
 
-    async fn check(&mut self, cost: u64) {
-        let allowed = apply(self.store, self.operation(Act::Check, cost)).await.allowed;
-        self.used += if allowed { cost } else { 0 };
+    async fn check(&mut self, costs: [u64; 2]) {
+        if apply(self.store, self.operation(Act::Check, costs)).await.allowed {
+            self.add(costs);
+        }
     }
 
     /// A check and its retry at the same time: with an id they count once.
-    async fn check_twice(&mut self, cost: u64) {
+    async fn check_twice(&mut self, costs: [u64; 2]) {
         let id = self.next_id();
-        let check = || apply(self.store, self.operation(Act::Check, cost).with_id(&id));
+        let check = || apply(self.store, self.operation(Act::Check, costs).with_id(&id));
         let (one, other) = join(check(), check()).await;
-        self.used += if one.allowed || other.allowed { cost } else { 0 };
-    }
-
-    async fn reserve(&mut self, cost: u64) {
-        let (id, actual) = (self.next_id(), self.rng.below(6));
-        if apply(self.store, self.operation(Act::Reserve, cost).with_id(&id)).await.allowed {
-            apply(self.store, self.operation(Act::Settle, actual).with_id(&id)).await;
-            self.used += actual;
+        if one.allowed || other.allowed {
+            self.add(costs);
         }
     }
 
-    async fn charge(&mut self, cost: u64) {
-        apply(self.store, self.operation(Act::Charge, cost)).await;
-        self.used += cost;
+    async fn reserve(&mut self, costs: [u64; 2]) {
+        let (id, actual) = (self.next_id(), [self.rng.below(6), self.rng.below(6)]);
+        if apply(self.store, self.operation(Act::Reserve, costs).with_id(&id)).await.allowed {
+            let _ = apply(self.store, self.operation(Act::Settle, actual).with_id(&id)).await;
+            self.add(actual);
+        }
+    }
+
+    async fn charge(&mut self, costs: [u64; 2]) {
+        let _ = apply(self.store, self.operation(Act::Charge, costs)).await;
+        self.add(costs);
     }
 
     /// Takes something and releases it; that gives it back only where it is a lease.
-    async fn lease(&mut self, cost: u64) {
+    async fn lease(&mut self, costs: [u64; 2]) {
         let id = self.next_id();
         let allowed =
-            apply(self.store, self.operation(Act::Check, cost).with_id(&id)).await.allowed;
-        let released = apply(self.store, self.operation(Act::Release, 0).with_id(&id)).await;
+            apply(self.store, self.operation(Act::Check, costs).with_id(&id)).await.allowed;
+        let released = apply(self.store, self.operation(Act::Release, [0; 2]).with_id(&id)).await;
         assert!(released.allowed);
         let is_lease = self.policy.limits()[0].to_string().starts_with("concurrency");
-        self.used += if allowed && !is_lease { cost } else { 0 };
+        if allowed {
+            self.add([if is_lease { 0 } else { costs[0] }, costs[1]]);
+        }
     }
 }
 
@@ -126,22 +138,28 @@ fn usage_is_exact(url: &str) {
             number,
             rng: Rng::new(number),
             ids: 0,
-            used: 0,
+            used: [0; 2],
         };
-        let used: u64 = runtime.block_on(async {
+        let used: Vec<[u64; 2]> = runtime.block_on(async {
             // So much that settling a reservation can always give back all of it.
-            apply(&store, Operation::new(&policy, "key", Act::Charge, 200)).await;
+            let _ = apply(&store, Operation::new(&policy, "key", Act::Charge, 200)).await;
             let tasks = (0..TASKS).map(caller).map(async |mut caller| {
                 for _ in 0..STEPS {
                     caller.step().await;
                 }
                 caller.used
             });
-            join_all(tasks).await.iter().sum()
+            join_all(tasks).await
         });
-        let peek = runtime.block_on(apply(&store, Operation::new(&wider, "key", Act::Peek, 1)));
-        assert_eq!(PEEK_CAPACITY - peek.remaining.unwrap(), 200 + used, "{line}");
-        runtime.block_on(apply(&store, Operation::new(&policy, "key", Act::Reset, 0)));
+        let used = |limit: usize| 200 + used.iter().map(|used| used[limit]).sum::<u64>();
+        let left = |policy| {
+            let peek = Operation::new(policy, "key", Act::Peek, 1);
+            runtime.block_on(apply(&store, peek)).remaining.unwrap()
+        };
+        assert_eq!(PEEK_CAPACITY - left(&wider), used(0), "{line}");
+        let second = support::operations::policy("still", &["unlimited", SECOND]);
+        assert_eq!(1_000_000 - left(&second), used(1), "{line}");
+        let _ = runtime.block_on(apply(&store, Operation::new(&policy, "key", Act::Reset, 0)));
     }
 }
 
@@ -200,7 +218,7 @@ fn random_operations(url: &str) {
     for policy in &policies {
         let capacity = policy.limits().iter().filter_map(Limit::capacity).min();
         for key in (0..KEYS).map(|key| format!("key {key}")) {
-            runtime.block_on(apply(&store, Operation::new(policy, &key, Act::Reset, 0)));
+            let _ = runtime.block_on(apply(&store, Operation::new(policy, &key, Act::Reset, 0)));
             let peek = runtime.block_on(apply(&store, Operation::new(policy, &key, Act::Peek, 1)));
             assert!(peek.allowed && peek.remaining == capacity, "{policy:?}: {peek:?}");
             assert_eq!(peek.reset_after.as_micros(), 0, "{policy:?}: {peek:?}");

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use tokio::runtime::Runtime;
-use tollgate_core::{Act, Id, Key, Name, Op, PlainStore, Policy, Time};
+use tollgate_core::{Act, LimitStatuses, Name, PlainStore, Policy, Request, Time};
 use tollgate_fixtures::Server;
 use tollgate_redis::{MAX_LIMITS, RedisStore};
 
@@ -31,15 +31,22 @@ fn sixteen_limits_decide_as_in_memory() {
     let of_one_kind = LINES.iter().map(|line| policy(std::iter::repeat(*line), MAX_LIMITS));
     let mixed = policy(LINES.into_iter().cycle(), MAX_LIMITS);
     for (number, policy) in of_one_kind.chain([mixed]).enumerate() {
-        let key = number.to_string();
-        let items = policy.items(|_| Key::new(key.as_bytes()).ok()).unwrap();
-        let id = Id::new(b"id").ok();
-        for (step, act) in Act::ALL.into_iter().chain([Act::Check, Act::Reset]).enumerate() {
-            let op = Op { policy: policy.name(), items: &items, act, cost: 3, id };
-            let at = Time::from_micros(1_700_000_000_000_000 + 100_000 * step as u64).unwrap();
-            let decision = runtime.block_on(redis.apply_one(&op, Some(at))).unwrap();
-            let expected = memory.apply_one(&op, at).unwrap();
-            assert_eq!(decision, expected, "{act} of {:?}", policy.limits());
+        for costs in [[3, 3, 3], [3, 0, 1], [0, 2, 0]] {
+            let (key, statuses) = (format!("{number} {costs:?}"), LimitStatuses::default());
+            let request = Request::of(&key).id("id").statuses(&statuses);
+            let mut items = request.items(policy.limits()).unwrap();
+            for (item, cost) in items.iter_mut().zip(costs.into_iter().cycle()) {
+                item.cost = cost;
+            }
+            for (step, act) in Act::ALL.into_iter().chain([Act::Check, Act::Reset]).enumerate() {
+                let op = request.op(policy.name(), &items, act).unwrap();
+                let at = Time::from_micros(1_700_000_000_000_000 + 100_000 * step as u64).unwrap();
+                let decision = runtime.block_on(redis.apply_one(&op, Some(at))).unwrap();
+                let reported = statuses.to_vec();
+                let expected = memory.apply_one(&op, at).unwrap();
+                assert_eq!(decision, expected, "{act} {costs:?} of {:?}", policy.limits());
+                assert_eq!(reported, statuses.to_vec(), "{act} {costs:?} of {:?}", policy.limits());
+            }
         }
     }
 }
@@ -50,7 +57,10 @@ fn seventeen_limits_are_refused() {
     let runtime = Runtime::new().unwrap();
     let store = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
     let policy = policy(LINES.into_iter().cycle(), MAX_LIMITS + 1);
-    let refused = runtime.block_on(store.check(&policy, "a")).unwrap_err();
+    let check = Request::of("a");
+    let items = check.items(policy.limits()).unwrap();
+    let check = check.op(policy.name(), &items, Act::Check).unwrap();
+    let refused = runtime.block_on(store.apply_one(&check, None)).unwrap_err();
     assert!(refused.is_malformed());
     assert!(refused.to_string().contains("more than 16 limits"), "{refused}");
 }

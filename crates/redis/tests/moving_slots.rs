@@ -123,7 +123,7 @@ fn a_batch_keeps_its_order_while_its_slot_moves() {
     let policy = Policy::parse(policy_name(), &job.limits).unwrap();
     let slot = runtime.block_on(slot_of(&store, &cluster, &job));
     let operation = |act, cost| Operation::new(&policy, &job.key, act, cost);
-    runtime.block_on(apply_all(&store, &[operation(Act::Charge, 1)])).remove(0).unwrap();
+    let _ = runtime.block_on(apply_all(&store, &[operation(Act::Charge, 1)])).remove(0).unwrap();
 
     let from = cluster.owner_of(slot);
     let to = cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();

@@ -158,25 +158,51 @@ fn read_only_operations_write_nothing() {
         for lines in POLICIES {
             let policy = policy("looks", lines);
             let apply = |operation| runtime.block_on(apply(&store, operation));
-            apply(Operation::new(&policy, "some", Act::Check, 2));
-            apply(Operation::new(&policy, "reserved", Act::Reserve, 2).with_id("id"));
-            apply(Operation::new(&policy, "debt", Act::Charge, 2 * CAPACITY));
+            let _ = apply(Operation::new(&policy, "some", Act::Check, 2));
+            let _ = apply(Operation::new(&policy, "reserved", Act::Reserve, 2).with_id("id"));
+            let _ = apply(Operation::new(&policy, "debt", Act::Charge, 2 * CAPACITY));
             let before = changes(&server);
             let calls = calls_during(&server, || {
                 for key in ["none", "some", "reserved", "debt"] {
                     for cost in [0, 1, CAPACITY + 1] {
-                        apply(Operation::new(&policy, key, Act::Peek, cost));
-                        apply(Operation::new(&policy, key, Act::Peek, cost).with_id("id"));
+                        let _ = apply(Operation::new(&policy, key, Act::Peek, cost));
+                        let _ = apply(Operation::new(&policy, key, Act::Peek, cost).with_id("id"));
                     }
-                    apply(Operation::new(&policy, key, Act::Check, 0));
-                    apply(Operation::new(&policy, key, Act::Charge, 0));
-                    apply(Operation::new(&policy, key, Act::Refund, 0));
+                    let _ = apply(Operation::new(&policy, key, Act::Check, 0));
+                    let _ = apply(Operation::new(&policy, key, Act::Charge, 0));
+                    let _ = apply(Operation::new(&policy, key, Act::Refund, 0));
                 }
             });
             let expected = ["evalsha", "eval", "time", "get"];
             assert_eq!(calls.others(&expected), [""; 0], "{lines:?}");
             assert_eq!(changes(&server), before, "{lines:?}");
         }
+    }
+}
+
+/// Limits without a cost stay as they are, while others take or give; a subject without a cost is not
+/// written.
+#[test]
+fn limits_without_a_cost_are_left_alone() {
+    let lines = ["gcra 5/min per ip", "sliding-log 8/h per ip", "concurrency 9 ttl 1h per user"];
+    for server in servers() {
+        let runtime = Runtime::new().unwrap();
+        let store = runtime.block_on(connect(&server.url(), "tg"));
+        let policy = policy("partial", &lines);
+        let apply = |act, costs: &[u64]| {
+            let operation = Operation::new(&policy, "key", act, 0).with_costs(costs);
+            runtime.block_on(apply(&store, operation))
+        };
+        for act in [Act::Check, Act::Charge] {
+            server.cli(&["flushall"]);
+            let calls = calls_during(&server, || assert!(apply(act, &[0, 2, 0]).allowed));
+            assert_eq!(calls.count("psetex"), 1, "{act}");
+            let bytes = server.cli(&["strlen", &server.cli(&["keys", "*"])]);
+            assert_eq!(bytes, "36", "{act}: only the sliding-log has a state");
+        }
+        let _ = apply(Act::Charge, &[1]);
+        let calls = calls_during(&server, || assert!(apply(Act::Refund, &[0, 0, 1]).allowed));
+        assert_eq!((calls.count("psetex"), calls.count("del")), (0, 1));
     }
 }
 
@@ -198,7 +224,7 @@ fn states_are_small() {
         let sizes = POLICIES.map(|lines| {
             server.cli(&["flushall"]);
             let policy = policy("sizes", lines);
-            runtime.block_on(apply(&store, Operation::new(&policy, "key", Act::Check, 1)));
+            let _ = runtime.block_on(apply(&store, Operation::new(&policy, "key", Act::Check, 1)));
             let keys = server.cli(&["keys", "*"]);
             let size = |key| server.cli(&["strlen", key]).parse::<usize>().unwrap();
             keys.lines().map(size).sum()
@@ -249,7 +275,7 @@ fn a_state_is_kept_until_its_reset_and_a_second_more() {
         }
         // A reservation of 0 does not shorten the expiry.
         server.cli(&["flushall"]);
-        apply(Act::Check, CAPACITY);
+        let _ = apply(Act::Check, CAPACITY);
         expect_expiry(&server, &format!("{lines:?}, reserved nothing"), RESERVATION_TTL, || {
             apply(Act::Reserve, 0)
         });
@@ -370,7 +396,7 @@ fn a_reservation_can_be_settled_late() {
     for (policy, act, cost) in each() {
         let reserve =
             Operation::new(policy, &format!("{act} {cost}"), Act::Reserve, 3).with_id("id");
-        runtime.block_on(apply(&store, reserve));
+        let _ = runtime.block_on(apply(&store, reserve));
     }
     std::thread::sleep(Duration::from_secs(4));
     let operations: Vec<Operation<'_>> = each()
@@ -383,7 +409,7 @@ fn a_reservation_can_be_settled_late() {
         let limits = operation.policy.limits().iter();
         let lines: Vec<String> = limits.map(ToString::to_string).collect();
         let error = with_causes(result.as_ref().err()?);
-        Some(format!("{lines:?}: {} {}: {error}", operation.act, operation.cost))
+        Some(format!("{lines:?}: {} {}: {error}", operation.act, operation.costs[0]))
     });
     let failed: Vec<String> = failed.collect();
     assert!(failed.is_empty(), "{failed:#?}");

@@ -1,10 +1,10 @@
 //! The reply of a script, and the decision it stands for.
 
-use tollgate_core::remote::{RemoteState, remote_decision};
+use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
 use tollgate_core::storage::{Capacity, Packed, Terms};
-use tollgate_core::{Decision, Span, StoreError, Time};
+use tollgate_core::{Decision, Op, Span, StoreError, Time};
 
-use crate::call::bytes::Reader;
+use crate::call::bytes::{Reader, put};
 use crate::format::{
     ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, SUMMARY_BYTES, VERSION, WINDOWS_NEEDED,
 };
@@ -29,43 +29,46 @@ pub(crate) struct ScriptDecision {
     pub(crate) allowed: bool,
     /// Whether this is the reply of an earlier call under the same id.
     pub(crate) remembered: bool,
-    /// The cost at the time of the decision. Like the capacities it may have changed since an earlier call.
-    cost: u64,
-    limits: ShortVec<(usize, Capacity, RemoteState, Time)>,
+    /// Each limit with its position. Those of an earlier call have the capacity and the cost of that call.
+    limits: ShortVec<(usize, RemoteLimit)>,
     /// The reply as it was received.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The part of a call that is needed to make sense of its reply.
+/// The part of a call that is needed to make sense of its reply: the terms of each limit.
 #[derive(Debug)]
-pub(crate) struct CallTerms {
+pub(crate) struct CallTerms(pub(crate) ShortVec<LimitTerms>);
+
+/// What a limit is decided by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LimitTerms {
+    pub(crate) position: usize,
+    pub(crate) capacity: Capacity,
     pub(crate) cost: u64,
-    /// The capacity of each limit, with its position.
-    pub(crate) capacities: ShortVec<(usize, Capacity)>,
 }
 
 impl CallTerms {
     /// Writes the terms, to be kept with the reply: a retry needs those of the first call.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
         let short = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
-        out.extend_from_slice(&self.cost.to_le_bytes());
-        out.push(short(self.capacities.len()));
-        for (position, capacity) in &self.capacities {
+        out.push(short(self.0.len()));
+        for LimitTerms { position, capacity, cost } in &self.0 {
             let (kind, word) = capacity.to_words();
             out.extend([short(*position), kind]);
-            out.extend_from_slice(&word.to_le_bytes());
+            put(out, word, 8);
+            put(out, *cost, 4);
         }
     }
 
     fn read_from(bytes: &mut Reader<'_>) -> Option<CallTerms> {
-        let cost = bytes.number(8)?;
         let count = usize::from(bytes.byte()?);
-        let capacities = (0..count).map_while(|_| {
+        let limits = (0..count).map_while(|_| {
             let (position, kind) = (usize::from(bytes.byte()?), bytes.byte()?);
-            Some((position, Capacity::from_words(kind, bytes.number(8)?)?))
+            let capacity = Capacity::from_words(kind, bytes.number(8)?)?;
+            Some(LimitTerms { position, capacity, cost: bytes.number(4)? })
         });
-        let capacities: ShortVec<(usize, Capacity)> = capacities.collect();
-        (capacities.len() == count).then_some(CallTerms { cost, capacities })
+        let limits: ShortVec<LimitTerms> = limits.collect();
+        (limits.len() == count).then_some(CallTerms(limits))
     }
 }
 
@@ -88,39 +91,47 @@ impl Reply {
 }
 
 impl ScriptDecision {
-    /// Returns the decision for the caller.
-    pub(crate) fn decision(&self, can_be_denied: bool) -> Decision {
-        let limits = self.limits.iter().map(|(_, capacity, state, now)| (*capacity, *state, *now));
-        remote_decision(self.allowed || !can_be_denied, self.cost, limits)
+    /// Returns the decision of an operation for its caller, and reports the status of each limit. A retry
+    /// under the same id reports none, since those of the first call no longer hold.
+    pub(crate) fn answer(&self, op: &Op<'_>) -> Decision {
+        let limits = self.limits.iter().map(|(_, limit)| *limit);
+        if !self.remembered {
+            op.report(limits.clone().map(|limit| limit.status()));
+        }
+        remote_decision(self.allowed || !op.act.can_be_denied(), limits)
     }
 
     /// Returns the decision of all slots together.
-    pub(crate) fn merge(slots: Vec<ScriptDecision>, can_be_denied: bool) -> Decision {
+    pub(crate) fn merge(slots: Vec<ScriptDecision>) -> ScriptDecision {
         let allowed = slots.iter().all(|slot| slot.allowed);
-        let cost = slots.first().map_or(0, |slot| slot.cost);
+        let remembered = slots.iter().any(|slot| slot.remembered);
         let mut limits: ShortVec<_> = slots.into_iter().flat_map(|slot| slot.limits).collect();
-        limits.sort_by_key(|(position, ..)| *position);
-        let merged = ScriptDecision { allowed, remembered: false, cost, limits, bytes: Vec::new() };
-        merged.decision(can_be_denied)
+        limits.sort_by_key(|(position, _)| *position);
+        ScriptDecision { allowed, remembered, limits, bytes: Vec::new() }
     }
 
     /// Returns the decision of all slots together, where some limits have newer states.
     pub(crate) fn merge_newer(
-        mut slots: Vec<ScriptDecision>,
+        slots: Vec<ScriptDecision>,
         newer: Vec<ScriptDecision>,
-    ) -> Decision {
-        for (position, capacity, state, now) in newer.into_iter().flat_map(|slot| slot.limits) {
-            let limits = slots.iter_mut().flat_map(|slot| slot.limits.iter_mut());
-            for limit in limits.filter(|limit| limit.0 == position) {
-                *limit = (position, capacity, state, now);
+    ) -> ScriptDecision {
+        let mut merged = ScriptDecision::merge(slots);
+        for (position, newer) in newer.into_iter().flat_map(|slot| slot.limits) {
+            for (_, limit) in merged.limits.iter_mut().filter(|(known, _)| *known == position) {
+                *limit = newer;
             }
         }
-        ScriptDecision::merge(slots, true)
+        merged
     }
 
-    /// Returns the capacity of each limit at the time of the decision.
-    pub(crate) fn capacities(&self) -> ShortVec<(usize, Capacity)> {
-        self.limits.iter().map(|(position, capacity, ..)| (*position, *capacity)).collect()
+    /// Returns what each limit was decided by.
+    pub(crate) fn terms(&self) -> CallTerms {
+        let terms = |(position, limit): &(usize, RemoteLimit)| LimitTerms {
+            position: *position,
+            capacity: limit.capacity,
+            cost: limit.cost,
+        };
+        CallTerms(self.limits.iter().map(terms).collect())
     }
 }
 
@@ -146,15 +157,14 @@ fn parse_new(first: u8, bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Rep
         REMEMBERED => None,
         _ => {
             let states = parse_states(bytes)?;
-            let limits = terms.capacities.iter().map(|(position, capacity)| {
-                let state = states.iter().find(|(of, _)| of == position);
+            let limits = terms.0.iter().map(|&LimitTerms { position, capacity, cost }| {
+                let state = states.iter().find(|(of, _)| *of == position);
                 let state = state.map_or(RemoteState::Nothing, |(_, state)| *state);
-                (*position, *capacity, state, now)
+                (position, RemoteLimit { capacity, state, now, cost })
             });
-            let limits = limits.collect();
-            let (allowed, cost) = (first == ALLOWED, terms.cost);
+            let (limits, allowed) = (limits.collect(), first == ALLOWED);
             let (remembered, bytes) = (false, Vec::new());
-            Some(Reply::Decision(ScriptDecision { allowed, remembered, cost, limits, bytes }))
+            Some(Reply::Decision(ScriptDecision { allowed, remembered, limits, bytes }))
         }
     }
 }

@@ -87,14 +87,8 @@ impl Assembly<'_> {
         self.add("local floor = math.floor");
         self.add("local args = ARGV[1]");
         if self.shape.explicit_time {
-            self.add("local cost, time = unpack('<I4I7', args)");
+            self.add("local time = unpack('<I7', args)");
         } else {
-            let needs_cost = self.needs_cost();
-            self.add(if needs_cost {
-                "local cost = unpack('<I4', args)"
-            } else {
-                "local cost = 1"
-            });
             self.add("local clock = call('TIME')");
             self.add("local time = clock[1] * 1000000 + clock[2]");
         }
@@ -121,11 +115,10 @@ impl Assembly<'_> {
         }
     }
 
-    /// Whether the script needs the cost as a number. The argument of a flow says in how many ticks the
-    /// cost drains, which is enough for these acts.
+    /// Whether a flow needs its cost as a number. For these acts it is enough to know in how many ticks the
+    /// cost drains.
     fn needs_cost(&self) -> bool {
-        let flows = self.limits().iter().all(|limit| limit.kind == RuleKind::Flow);
-        !(flows && matches!(self.shape.act, Act::Check | Act::Charge | Act::Peek))
+        self.shape.partial || !matches!(self.shape.act, Act::Check | Act::Charge | Act::Peek)
     }
 
     /// A context for sections that belong to no limit; its argument is what follows all limits.
@@ -145,7 +138,8 @@ impl Assembly<'_> {
     fn decide(&mut self) {
         let act = self.shape.act;
         if self.shape.read_only {
-            return self.for_each_limit("act peek");
+            self.for_each_limit("act peek");
+            return self.assume_changed();
         }
         if self.shape.commits.is_some() {
             self.for_each_limit("act commit");
@@ -160,11 +154,16 @@ impl Assembly<'_> {
             let name = format!("act {act}{}", if counts { " count-denied" } else { "" });
             self.section(limit, &name);
         }
-        if self.shape.assume_changed {
-            self.add("changed = true");
-        }
+        self.assume_changed();
         if self.any_counts_denied() {
             self.add(&format!("if overdrawn then return pack('<BI7', {OVERDRAWN}, time) end"));
+        }
+    }
+
+    /// Sees to it that the reply is kept, if another slot changes.
+    fn assume_changed(&mut self) {
+        if self.shape.assume_changed {
+            self.add("allowed, changed = true, true");
         }
     }
 
@@ -198,17 +197,13 @@ impl Assembly<'_> {
             return;
         }
         self.add("if not allowed then");
-        let counting = self.counting();
-        for limit in &counting {
-            if !self.counts_denied(*limit) {
+        for limit in self.counting() {
+            if !self.counts_denied(limit) {
                 let [body, reservations, new, old] =
                     ["new_body", "new_reservations", "new_summary", "old_summary"]
-                        .map(|name| self.limit_variable(*limit, name));
+                        .map(|name| self.limit_variable(limit, name));
                 self.add(&format!("{body}, {reservations}, {new} = nil, nil, {old}"));
             }
-        }
-        if !counting.is_empty() {
-            self.add("else changed = cost > 0");
         }
         self.add("end");
     }
@@ -247,6 +242,7 @@ impl Assembly<'_> {
             }
             "commit_reservation" => self.section(limit, "drop_own_reservation"),
             "old_expiry" if !self.needs_old_expiry() => {}
+            "read_cost" if !self.needs_cost() => {}
             "window_now" | "charge_window" => {
                 self.section(limit, &format!("{name} {}", variant(limit.kind)));
             }
@@ -261,6 +257,11 @@ impl Assembly<'_> {
     /// Whether a limit may stay as it was while another is written: then its expiry is needed.
     fn needs_old_expiry(&self) -> bool {
         !matches!(self.shape.act, Act::Peek | Act::Check | Act::Reserve | Act::Charge)
-            || self.any_counts_denied()
+            || self.takes_from_some()
+    }
+
+    /// Whether an operation that takes may do so from some limits only.
+    pub(super) fn takes_from_some(&self) -> bool {
+        self.shape.partial || self.any_counts_denied()
     }
 }

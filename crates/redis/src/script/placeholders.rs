@@ -66,6 +66,9 @@ impl Assembly<'_> {
             "REFUNDABLE" | "LEASE_HANDLE" => 3,
             "EXPIRES_AT" => 4,
             "HANDLE" => 5,
+            // Whether the limit takes or gives anything; if all do, that need not be asked.
+            "TAKES" if self.shape.partial => return Some("cost > 0".into()),
+            "TAKES" => return Some("true".into()),
             "COUNT_DENIED" => return Some(self.counts_denied(limit).to_string()),
             "TAG" => return Some(format!("'{}'", tag(limit.position, rule))),
             "TAG_WITH_RESERVATIONS" => return Some(format!("'{}'", tag(limit.position, rule + 8))),

@@ -42,22 +42,34 @@ impl Assembly<'_> {
     }
 
     pub(super) fn write(&mut self) {
-        let changed = self.counting().into_iter().map(|limit| {
-            let [body, reservations] =
-                ["new_body", "new_reservations"].map(|name| self.limit_variable(limit, name));
-            format!("{body} ~= nil or {reservations} ~= nil")
-        });
-        let changed = changed.collect::<Vec<_>>().join(" or ");
         match self.shape.act {
             Act::Reset => self.write_if("true"),
-            _ if changed.is_empty() => {}
-            Act::Check if !self.any_counts_denied() => {
+            _ if self.counting().is_empty() => {}
+            Act::Check if !self.takes_from_some() => {
                 let regular = self.all_regular();
                 self.write_regular_if(&format!("allowed and {regular}"));
                 self.write_if(&format!("allowed and not ({regular})"));
             }
-            Act::Reserve if !self.any_counts_denied() => self.write_if("allowed"),
-            _ => self.write_if(&changed),
+            Act::Reserve if !self.takes_from_some() => self.write_if("allowed"),
+            _ => self.write_changed(),
+        }
+    }
+
+    /// Writes the subjects that have a changed limit.
+    fn write_changed(&mut self) {
+        for subject in 0..self.shape.subject_count() {
+            let counting = self.limits_of(subject).into_iter().filter(Context::counts);
+            let changed = counting.map(|limit| {
+                let [body, reservations] =
+                    ["new_body", "new_reservations"].map(|name| self.limit_variable(limit, name));
+                format!("{body} ~= nil or {reservations} ~= nil")
+            });
+            let changed: Vec<String> = changed.collect();
+            if !changed.is_empty() {
+                self.add(&format!("if {} then", changed.join(" or ")));
+                self.section(Context { subject, ..self.no_limit() }, "write");
+                self.add("end");
+            }
         }
     }
 
@@ -130,7 +142,7 @@ impl Assembly<'_> {
     /// Whether the values of the subjects are what a reply has of the states.
     fn replies_with_values(&self) -> bool {
         let as_written =
-            self.shape.read_only || self.shape.act == Act::Check && !self.any_counts_denied();
+            self.shape.read_only || self.shape.act == Act::Check && !self.takes_from_some();
         as_written
             && self.shape.subject_count() > 0
             && self.counting().iter().all(|limit| body_bytes(limit.kind) > 0)

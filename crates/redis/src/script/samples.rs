@@ -38,6 +38,7 @@ fn shape(act: Act, limits: SmallVec<[LimitShape; 2]>) -> Shape {
     Shape {
         act,
         read_only: act == Act::Peek,
+        partial: false,
         dry_run: false,
         explicit_time: false,
         with_handle: false,
@@ -49,8 +50,8 @@ fn shape(act: Act, limits: SmallVec<[LimitShape; 2]>) -> Shape {
     }
 }
 
-/// Returns variants of a shape: plain, with the time passed in, with an id, and the steps of
-/// `cross_slot.rs`.
+/// Returns variants of a shape: plain, with costs for some limits only, with the time passed in, with an id,
+/// and the steps of `cross_slot.rs`.
 fn variants(plain: &Shape) -> Vec<(&'static str, Shape)> {
     let act = plain.act;
     let idempotency = match act {
@@ -61,6 +62,7 @@ fn variants(plain: &Shape) -> Vec<(&'static str, Shape)> {
     let with_id = Shape { with_handle: true, idempotency, ..plain.clone() };
     let mut variants = vec![
         ("plain", plain.clone()),
+        ("partial", Shape { partial: true, ..plain.clone() }),
         ("at", Shape { explicit_time: true, ..plain.clone() }),
         ("id", with_id.clone()),
         ("at-id", Shape { explicit_time: true, ..with_id.clone() }),
@@ -77,7 +79,8 @@ fn variants(plain: &Shape) -> Vec<(&'static str, Shape)> {
             commits: Some(act),
             ..reserve.clone()
         };
-        variants.extend([("reserve", reserve), ("commit", commit)]);
+        let partial = Shape { partial: true, ..reserve.clone() };
+        variants.extend([("reserve", reserve), ("reserve-partial", partial), ("commit", commit)]);
     }
     variants
 }
@@ -96,8 +99,9 @@ fn write_samples() {
     };
     for act in Act::ALL {
         for kind in KINDS {
-            let with_id = variants(&shape(act, limits(&[kind], 1, false))).remove(2).1;
+            let with_id = variants(&shape(act, limits(&[kind], 1, false))).remove(3).1;
             write(&format!("{kind:?}"), "id", &with_id);
+            write(&format!("{kind:?}"), "id-partial", &Shape { partial: true, ..with_id.clone() });
         }
         for (name, count_denied) in [("variants", false), ("variants-count-denied", true)] {
             for (variant, shape) in variants(&shape(act, limits(&KINDS[..1], 1, count_denied))) {

@@ -95,8 +95,10 @@ pub(crate) async fn apply_unbounded(
     operations: &[Operation<'_>],
     at: Option<Time>,
 ) -> Vec<OpResult> {
-    let items: Vec<_> = operations.iter().map(Operation::items).collect();
-    let ops = operations.iter().zip(&items).map(|(operation, items)| operation.op(items));
+    let requests: Vec<_> = operations.iter().map(Operation::request).collect();
+    let all = || operations.iter().zip(&requests);
+    let items: Vec<_> = all().map(|(operation, request)| operation.items(request)).collect();
+    let ops = all().zip(&items).map(|((operation, request), items)| operation.op(request, items));
     let ops: Vec<_> = ops.collect();
     let mut out = vec![Err(StoreError::unanswered()); ops.len()];
     if let Apply::Pending(pending) = store.apply(&ops, at, &mut out) {
@@ -111,7 +113,10 @@ pub(crate) fn apply_in_memory(
     operations: &[Operation<'_>],
     at: Time,
 ) -> Vec<OpResult> {
-    let apply = |operation: &Operation<'_>| store.apply_one(&operation.op(&operation.items()), at);
+    let apply = |operation: &Operation<'_>| {
+        let request = operation.request();
+        store.apply_one(&operation.op(&request, &operation.items(&request)), at)
+    };
     operations.iter().map(apply).collect()
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::{Act, PlainStore};
+use tollgate_core::{Act, LimitStatuses, Op, PlainStore};
 use tollgate_fixtures::Cluster;
 
-use crate::client::{Client, apply_in_memory, at_second, to_text};
+use crate::client::{Client, OpResult, at_second, to_text};
 use crate::operations::{KeyedPolicy, Operation};
 
 /// One cluster for all tests here, one test at a time: some pause its nodes.
@@ -30,28 +30,37 @@ pub(crate) fn flush_all(cluster: &Cluster) {
 const THREE: [&str; 3] =
     ["gcra 1/day burst 10 per user", "fixed-window 5/year per ip", "gcra 1/day burst 30 per all"];
 
-fn three(user: &str, ip: &str) -> KeyedPolicy {
+pub(crate) fn three(user: &str, ip: &str) -> KeyedPolicy {
     KeyedPolicy::new(&THREE, &[("user", user), ("ip", ip)])
 }
 
 /// Returns one of the three limits alone. At the same position it shares its state with the three.
-fn alone(line: usize, user: &str, ip: &str) -> KeyedPolicy {
+pub(crate) fn alone(line: usize, user: &str, ip: &str) -> KeyedPolicy {
     let mut lines = ["unlimited"; 3];
     lines[line] = THREE[line];
     KeyedPolicy::new(&lines, &[("user", user), ("ip", ip), ("", "unused")])
 }
 
-/// Applies operations to the cluster and in memory, and compares the decisions.
-fn same_as_in_memory(steps: &[(i64, Operation<'_>)]) {
+/// Applies an operation, and returns the result and the status of each limit as text.
+fn reported(operation: Operation<'_>, apply: impl FnOnce(&Op<'_>) -> OpResult) -> String {
+    let (statuses, request) = (LimitStatuses::default(), operation.request());
+    let request = request.statuses(&statuses);
+    let result = apply(&operation.op(&request, &operation.items(&request)));
+    format!("{:?} {:?}", to_text(&[result]), statuses.to_vec())
+}
+
+/// Applies operations to the cluster and in memory, and compares the decisions and the statuses.
+pub(crate) fn same_as_in_memory(steps: &[(i64, Operation<'_>)]) {
     let cluster = cluster();
     let Some(cluster) = &*cluster else { return };
     flush_all(cluster);
     let (client, memory) = (Client::connect(&cluster.url()), PlainStore::default());
     for (index, (seconds, operation)) in steps.iter().enumerate() {
         let at = at_second(*seconds);
-        let result = client.apply_at(*operation, Some(at));
-        let expected = apply_in_memory(&memory, &[*operation], at);
-        assert_eq!(to_text(&[result]), to_text(&expected), "step {}: {operation:?}", index + 1);
+        let apply = |op: &Op<'_>| client.runtime.block_on(client.store.apply_one(op, Some(at)));
+        let result = reported(*operation, apply);
+        let expected = reported(*operation, |op| memory.apply_one(op, at));
+        assert_eq!(result, expected, "step {}: {operation:?}", index + 1);
     }
 }
 
@@ -269,6 +278,15 @@ fn a_charge_that_cannot_be_made_changes_nothing() {
     same_as_in_memory(&[(0, policy.operation(Act::Charge, TOO_MUCH)), (1, policy.peek())]);
 }
 
+/// An attempt that is denied counts in all slots, or in none.
+#[test]
+fn a_denied_attempt_that_cannot_be_counted_changes_nothing() {
+    let lines =
+        ["gcra 1/day burst 9 count-denied per user", "fixed-window 9/h count-denied per ip"];
+    let policy = KeyedPolicy::new(&lines, &[("user", "a"), ("ip", "x")]);
+    same_as_in_memory(&[(0, policy.operation(Act::Check, TOO_MUCH)), (1, policy.peek())]);
+}
+
 /// A failed charge is not remembered: repeated, it is done in all slots.
 #[test]
 fn a_charge_that_could_not_be_made_is_not_remembered() {
@@ -296,8 +314,11 @@ fn a_reservation_that_cannot_be_settled_stays_as_it_was() {
 
 #[test]
 fn a_policy_without_limits_allows_everything() {
-    let policy = KeyedPolicy::new(&[], &[]);
-    same_as_in_memory(&[(0, policy.check()), (0, policy.peek()), (0, policy.check().id("one"))]);
+    for lines in [&[][..], &["unlimited", "unlimited"]] {
+        let policy = KeyedPolicy::new(lines, &[("", "a")]);
+        let check = policy.check();
+        same_as_in_memory(&[(0, check), (0, policy.peek()), (0, check.id("one"))]);
+    }
 }
 
 /// A lease is remembered no longer than it lasts; then a check with its id takes a new one.

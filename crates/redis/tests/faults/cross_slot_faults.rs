@@ -15,7 +15,7 @@ use crate::operations::{KeyedPolicy, Operation};
 fn on_two_nodes(cluster: &Cluster, client: &Client, lines: &[&str]) -> (KeyedPolicy, usize) {
     let node_of = |policy: &KeyedPolicy| {
         flush_all(cluster);
-        client.apply(policy.check()).unwrap();
+        let _ = client.apply(policy.check()).unwrap();
         let used = |node: &usize| cluster.nodes()[*node].cli(&["dbsize"]) != "0";
         cluster.primaries().into_iter().find(used).unwrap()
     };
@@ -43,15 +43,15 @@ fn with_two_nodes(test: impl FnOnce(&Cluster, &Client, &KeyedPolicy, usize)) {
     let client = Client::try_connect(builder).unwrap();
     let (policy, second) = on_two_nodes(cluster, &client, &TWO);
     // Opens all connections and loads all scripts.
-    client.apply(policy.check()).unwrap();
-    client.apply(policy.check().id("warm")).unwrap();
+    let _ = client.apply(policy.check()).unwrap();
+    let _ = client.apply(policy.check().id("warm")).unwrap();
     flush_all(cluster);
     test(cluster, &client, &policy, second);
 }
 
 /// Returns how many checks are admitted from now on.
 fn admitted(client: &Client, policy: &KeyedPolicy) -> u64 {
-    client.apply_until_healed(policy.peek());
+    let _ = client.apply_until_healed(policy.peek());
     let allowed = (0..20).filter(|_| client.apply(policy.check()).unwrap().allowed);
     u64::try_from(allowed.count()).unwrap()
 }
@@ -136,6 +136,20 @@ fn the_caller_dies_in_between_and_retries() {
         let (decision, _) = client.apply_until_healed(check);
         assert_eq!((decision.allowed, decision.remaining), (true, Some(10 - COST)));
         assert_eq!(admitted(client, policy), 10 - COST);
+    });
+}
+
+/// A node without memory is no obstacle where nothing has to be written.
+#[test]
+fn one_node_has_no_memory_and_no_cost() {
+    with_two_nodes(|cluster, client, policy, second| {
+        let node = &cluster.nodes()[second];
+        node.cli(&["config", "set", "maxmemory", "1"]);
+        for act in [Act::Check, Act::Charge, Act::Refund] {
+            assert!(client.apply(policy.operation(act, 0).costs(&[COST])).unwrap().allowed);
+        }
+        node.cli(&["config", "set", "maxmemory", "0"]);
+        assert_eq!(client.remaining(policy.peek()), 10 - COST);
     });
 }
 

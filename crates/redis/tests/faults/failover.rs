@@ -65,7 +65,7 @@ fn sentinels_name_another_primary() {
         RedisStore::builder(&sentinels.url()).response_timeout(Duration::from_millis(500));
     let (client, policy) = (Client::try_connect(builder).unwrap(), policy());
     for _ in 0..3 {
-        client.apply(policy.check()).unwrap();
+        let _ = client.apply(policy.check()).unwrap();
     }
     primary_is_demoted(&sentinels, &client, &policy);
     primary_is_killed(&sentinels, &client, &policy);
@@ -102,7 +102,7 @@ fn primary_is_killed(sentinels: &Sentinels, client: &Client, policy: &KeyedPolic
         let counted = || client.apply(small.peek()).is_ok_and(|now| now.remaining < Some(200));
         wait_until("some are admitted", HEAL_TIMEOUT, counted);
         sentinels.fail_over();
-        client.apply_until_healed(small.peek());
+        let _ = client.apply_until_healed(small.peek());
     });
     // At most all of it twice: by the primary that died, and by the one that followed.
     assert!((1..=400).contains(&admitted), "{admitted}");
@@ -123,7 +123,7 @@ fn primary_of(cluster: &Cluster, client: &Client, policy: &KeyedPolicy) -> usize
     let count = |node: usize| cluster.nodes()[node].cli(&["dbsize"]).parse::<u32>().unwrap();
     let before: Vec<(usize, u32)> =
         cluster.primaries().into_iter().map(|node| (node, count(node))).collect();
-    client.apply(policy.check()).unwrap();
+    let _ = client.apply(policy.check()).unwrap();
     let more = before.into_iter().find(|(node, before)| count(*node) > *before);
     more.expect("a key that is new").0
 }
@@ -223,7 +223,7 @@ fn a_paused_node_of_a_cluster() {
     // A new store connects in spite of the paused node.
     let builder = RedisStore::builder(&cluster.url()).response_timeout(Duration::from_millis(200));
     let other = policies.iter().zip(placed).find(|(_, node)| *node != paused).unwrap().0;
-    Client::try_connect(builder).unwrap().apply(other.check()).unwrap();
+    let _ = Client::try_connect(builder).unwrap().apply(other.check()).unwrap();
     drop(pause);
-    client.apply_until_healed(policies[0].check());
+    let _ = client.apply_until_healed(policies[0].check());
 }

@@ -70,7 +70,7 @@ fn assert_untouched(
 fn foreign_value_under_the_key_of_a_state() {
     let Some(server) = Server::redis() else { return };
     let (client, policy) = (Client::connect(&server.url()), policy());
-    client.apply(policy.check()).unwrap();
+    let _ = client.apply(policy.check()).unwrap();
     let key = key(&server, "");
     assert_untouched(&server, &key, &all(&policy), |operation| client.apply(operation));
     server.cli(&["del", &key]);
@@ -85,9 +85,9 @@ fn foreign_value_under_the_key_of_one_subject() {
     let lines = ["gcra 1/day burst 10 per user", "gcra 1/day burst 10 per ip"];
     let keys = [("user", "a"), ("ip", "b")];
     let (both, other) = (KeyedPolicy::new(&lines, &keys), KeyedPolicy::new(&lines[..1], &keys));
-    client.apply(KeyedPolicy::new(&[lines[0]], &keys).check()).unwrap();
+    let _ = client.apply(KeyedPolicy::new(&[lines[0]], &keys).check()).unwrap();
     let first = key(&server, "");
-    client.apply(both.check()).unwrap();
+    let _ = client.apply(both.check()).unwrap();
     let found = server.cli(&["keys", "tg:{*}"]);
     let second = found.lines().find(|key| *key != first).unwrap().to_owned();
     assert_untouched(
@@ -103,7 +103,7 @@ fn foreign_value_under_the_key_of_one_subject() {
 fn foreign_value_under_the_key_of_an_id() {
     let Some(server) = Server::redis() else { return };
     let (client, policy) = (Client::connect(&server.url()), policy());
-    client.apply(policy.check().id("some")).unwrap();
+    let _ = client.apply(policy.check().id("some")).unwrap();
     let key = key(&server, ":i*");
     let acts = [Act::Check, Act::Charge, Act::Refund, Act::Reserve, Act::Settle];
     let operations: Vec<Operation<'_>> = acts.map(|act| policy.operation(act, 1).id("some")).into();

@@ -64,7 +64,7 @@ fn a_user_with_only_the_needed_commands() {
         allow(&server, &COMMANDS);
         let client = Client::connect(&url_of_user(&server));
         for result in apply_everything(&client) {
-            result.unwrap_or_else(|error| panic!("{}", with_causes(&error)));
+            let _ = result.unwrap_or_else(|error| panic!("{}", with_causes(&error)));
         }
     }
 }
@@ -114,7 +114,7 @@ fn a_user_of_a_cluster() {
     let url = cluster.url().replace("://", "://limits:user-secret@");
     let client = Client::connect(&url);
     for result in apply_everything(&client) {
-        result.unwrap_or_else(|error| panic!("{}", with_causes(&error)));
+        let _ = result.unwrap_or_else(|error| panic!("{}", with_causes(&error)));
     }
 }
 

@@ -6,6 +6,7 @@
 mod client;
 mod clocks;
 mod cross_slot;
+mod cross_slot_costs;
 mod cross_slot_faults;
 #[path = "../support/errors.rs"]
 mod errors;

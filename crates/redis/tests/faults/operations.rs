@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_core::{Act, Id, Item, Key, Limit, Name, Op, Policy};
+use tollgate_core::{Act, Item, Items, Limit, Name, Op, Policy, Request};
 
 /// A policy, and the key of each kind of subject that it counts.
 #[derive(Debug, Clone)]
@@ -16,7 +16,10 @@ pub(crate) struct KeyedPolicy {
 pub(crate) struct Operation<'p> {
     on: &'p KeyedPolicy,
     act: Act,
+    /// The cost of the limits without one of their own.
     cost: u64,
+    /// The costs of the first limits.
+    costs: &'p [u64],
     id: Option<&'p str>,
 }
 
@@ -33,14 +36,6 @@ impl KeyedPolicy {
         KeyedPolicy { policy, keys: keys.collect() }
     }
 
-    pub(crate) fn items(&self) -> Vec<Item<'_>> {
-        let key_of = |kind: Option<&str>| {
-            let named = self.keys.iter().find(|(name, _)| name == kind.unwrap_or(""));
-            named.map(|(_, key)| Key::new(key.as_bytes()).unwrap())
-        };
-        self.policy.items(key_of).unwrap()
-    }
-
     /// Returns the key of a kind of subject.
     pub(crate) fn key_of(&self, kind: &str) -> String {
         let found = self.keys.iter().find(|(name, _)| name == kind);
@@ -48,7 +43,7 @@ impl KeyedPolicy {
     }
 
     pub(crate) fn operation(&self, act: Act, cost: u64) -> Operation<'_> {
-        Operation { on: self, act, cost, id: None }
+        Operation { on: self, act, cost, costs: &[], id: None }
     }
 
     pub(crate) fn check(&self) -> Operation<'_> {
@@ -64,7 +59,8 @@ impl fmt::Debug for Operation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limits = self.on.policy.limits().iter().map(Limit::to_string);
         let (limits, keys) = (limits.collect::<Vec<_>>().join(", "), &self.on.keys);
-        write!(f, "{} {} {:?} under {limits} for {keys:?}", self.act, self.cost, self.id)
+        let (act, cost, costs, id) = (self.act, self.cost, self.costs, self.id);
+        write!(f, "{act} {cost} {costs:?} {id:?} under {limits} for {keys:?}")
     }
 }
 
@@ -73,15 +69,25 @@ impl<'p> Operation<'p> {
         Operation { id: Some(id), ..self }
     }
 
-    pub(crate) fn items(&self) -> Vec<Item<'p>> {
-        self.on.items()
+    /// Sets the costs of the first limits.
+    pub(crate) fn costs(self, costs: &'p [u64]) -> Operation<'p> {
+        Operation { costs, ..self }
     }
 
-    pub(crate) fn op<'a>(&self, items: &'a [Item<'a>]) -> Op<'a>
-    where
-        'p: 'a,
-    {
-        let id = self.id.map(|id| Id::new(id.as_bytes()).unwrap());
-        Op { policy: self.on.policy.name(), items, act: self.act, cost: self.cost, id }
+    pub(crate) fn request(&self) -> Request<'p> {
+        let keys = self.on.keys.iter();
+        let request = keys.fold(Request::new(), |request, (kind, key)| request.subject(kind, key));
+        self.id.map_or(request.clone(), |id| request.id(id))
+    }
+
+    pub(crate) fn items<'a>(&'a self, request: &'a Request<'_>) -> Items<'a> {
+        let mut items = request.items(self.on.policy.limits()).unwrap();
+        let costs = self.costs.iter().copied().chain(std::iter::repeat(self.cost));
+        items.iter_mut().zip(costs).for_each(|(item, cost)| item.cost = cost);
+        items
+    }
+
+    pub(crate) fn op<'a>(&'a self, request: &'a Request<'_>, items: &'a [Item<'a>]) -> Op<'a> {
+        request.op(self.on.policy.name(), items, self.act).unwrap()
     }
 }

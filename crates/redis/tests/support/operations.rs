@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_core::{Act, Apply, Decision, Id, Item, Key, Name, Op, Policy, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Items, Name, Op, Policy, Request, Store, StoreError};
 use tollgate_redis::RedisStore;
 
 use super::errors::with_causes;
@@ -48,13 +48,18 @@ pub(crate) struct Operation<'p> {
     pub(crate) policy: &'p Policy,
     pub(crate) key: String,
     pub(crate) act: Act,
-    pub(crate) cost: u64,
+    /// The cost of each limit; the last one is also that of all further limits.
+    pub(crate) costs: Vec<u64>,
     pub(crate) id: Option<String>,
 }
 
 impl<'p> Operation<'p> {
     pub(crate) fn new(policy: &'p Policy, key: &str, act: Act, cost: u64) -> Operation<'p> {
-        Operation { policy, key: key.to_owned(), act, cost, id: None }
+        Operation { policy, key: key.to_owned(), act, costs: vec![cost], id: None }
+    }
+
+    pub(crate) fn with_costs(self, costs: &[u64]) -> Operation<'p> {
+        Operation { costs: costs.to_vec(), ..self }
     }
 
     pub(crate) fn with_id(mut self, id: &str) -> Operation<'p> {
@@ -62,13 +67,18 @@ impl<'p> Operation<'p> {
         self
     }
 
-    fn items(&self) -> Vec<Item<'_>> {
-        self.policy.items(|_| Key::new(self.key.as_bytes()).ok()).unwrap()
+    /// Returns the request, with the same key for all kinds of subjects.
+    fn request(&self) -> Request<'_> {
+        let request = Request::of(&self.key).subject("ip", &self.key).subject("user", &self.key);
+        self.id.as_ref().map_or(request.clone(), |id| request.id(id))
     }
 
-    fn op<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
-        let id = self.id.as_ref().map(|id| Id::new(id.as_bytes()).unwrap());
-        Op { policy: self.policy.name(), items, act: self.act, cost: self.cost, id }
+    fn items<'a>(&'a self, request: &'a Request<'_>) -> Items<'a> {
+        let mut items = request.items(self.policy.limits()).unwrap();
+        let last = self.costs.last().copied().unwrap();
+        let costs = self.costs.iter().copied().chain(std::iter::repeat(last));
+        items.iter_mut().zip(costs).for_each(|(item, cost)| item.cost = cost);
+        items
     }
 }
 
@@ -77,8 +87,13 @@ pub(crate) async fn apply_all(
     store: &RedisStore,
     operations: &[Operation<'_>],
 ) -> Vec<Result<Decision, StoreError>> {
-    let items: Vec<Vec<Item<'_>>> = operations.iter().map(Operation::items).collect();
-    let ops = operations.iter().zip(&items).map(|(operation, items)| operation.op(items));
+    let requests: Vec<Request<'_>> = operations.iter().map(Operation::request).collect();
+    let all = || operations.iter().zip(&requests);
+    let items: Vec<Items<'_>> =
+        all().map(|(operation, request)| operation.items(request)).collect();
+    let ops = all().zip(&items).map(|((operation, request), items)| {
+        request.op(operation.policy.name(), items, operation.act).unwrap()
+    });
     let ops: Vec<Op<'_>> = ops.collect();
     let mut out = vec![Err(StoreError::unanswered()); ops.len()];
     if let Apply::Pending(pending) = store.apply(&ops, None, &mut out) {
@@ -123,6 +138,12 @@ impl Rng {
         let (policy, act) = (self.one_of(policies), *self.one_of(acts));
         let key = format!("key {}", self.below(keys));
         let operation = Operation::new(policy, &key, act, self.below(4));
+        let operation = if self.below(3) == 0 {
+            let costs: Vec<u64> = policy.limits().iter().map(|_| self.below(4)).collect();
+            operation.with_costs(&costs)
+        } else {
+            operation
+        };
         if act.needs_id() || self.below(4) == 0 {
             let id = format!("id {}", self.below(5));
             return operation.with_id(&id);

@@ -149,9 +149,9 @@ pub(crate) async fn apply_times(
     times: usize,
 ) -> Vec<Result<Decision, StoreError>> {
     let (policy, subject) = (policy_name(), Key::new(key.as_bytes()).unwrap().into());
-    let items: Vec<Item<'_>> = limits.iter().map(|limit| Item { limit, subject }).collect();
-    let op = Op { policy: &policy, items: &items, act, cost: 1, id: None };
-    let ops = vec![op; times];
+    let items: Vec<Item<'_>> =
+        limits.iter().map(|limit| Item { limit, subject, cost: 1 }).collect();
+    let ops = vec![Op::check(&policy, &items).with_act(act); times];
     let mut out = vec![Err(StoreError::unanswered()); times];
     if let Apply::Pending(pending) = store.apply(&ops, None, &mut out) {
         pending.await;
