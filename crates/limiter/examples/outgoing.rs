@@ -35,14 +35,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn work(worker: u32, limiter: &Limiter, partner: &Partner) -> Result<(), Error> {
     for call in 0..CALLS_EACH {
-        let id = format!("{worker}.{call}");
-        let request = limiter.key("partner").id(&id);
-        if !request.wait(WAIT_TIMEOUT)?.allowed {
-            println!("call {id} timed out");
-            continue;
-        }
-        // The same id: this takes nothing more, and returns the lease of what was just taken.
-        let lease = request.lease()?;
+        let lease = match limiter.key("partner").blocking_lease_within(WAIT_TIMEOUT) {
+            Ok(lease) => lease,
+            Err(error) if error.is_timeout() => {
+                println!("call {call} of worker {worker}: {error}");
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         partner.call();
         // The lease is released, also if the call panics.
         drop(lease);

@@ -22,7 +22,7 @@ const SYNC_INTERVAL_AND_SKEW: u64 = SYNC_INTERVAL + 1_000;
 ///
 /// let clock = Clock::manual();
 /// let store = MemoryStore::builder().clock(clock.clone()).build()?;
-/// let limiter = Limiter::parse(["gcra 1/s burst 1"])?.with_store(store);
+/// let limiter = store.limiter("api", ["gcra 1/s burst 1"])?;
 ///
 /// assert!(limiter.check("a")?.allowed);
 /// assert!(!limiter.check("a")?.allowed);

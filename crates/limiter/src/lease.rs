@@ -1,103 +1,144 @@
 //! Leases of a `concurrency` limit that are released when dropped.
 
+mod renew;
+
 use std::hash::{BuildHasher, RandomState};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
-use tollgate_core::Decision;
+use tollgate_core::{Act, Allowed, Decision};
 
+use crate::any_store::AnyStore;
+use crate::background::Background;
 use crate::error::Error;
-use crate::request::{OwnedRequest, Request};
+use crate::in_flight::{InFlight, gives_leases};
+use crate::limiter_store::LimiterStore;
+use crate::memory::MemoryStore;
+use crate::request::{KeptRequest, Request};
 
-/// The result of [`Request::lease`].
-#[derive(Debug)]
-#[non_exhaustive]
-#[must_use = "a lease is released when it is dropped"]
-pub struct Leased {
-    /// The decision of the check.
-    pub decision: Decision,
-    /// The lease; `None` if the check was denied.
-    pub lease: Option<Lease>,
-}
-
-/// A lease of a `concurrency` limit. Created by [`Request::lease`]. It is released when dropped, also
-/// if the thread panics.
+/// A lease of a `concurrency` limit. Created by `lease` of a [`Request`]. It is released when dropped,
+/// also if the thread panics.
 ///
 /// A lease ends by itself when the `ttl` of its limit has passed, so that a holder that is killed, or
 /// leaks its lease, blocks others no longer than that. A holder that may need longer than the `ttl`
-/// must [renew](Lease::renew) the lease in time; otherwise the limit may give another lease while the
-/// first holder is still at work.
+/// must renew the lease in time; otherwise the limit may give another lease while the first holder is
+/// still at work. `renew_while` does so by itself.
+///
+/// On a [`MemoryStore`] dropping a lease releases it at once. On an [`AnyStore`] it queues the release,
+/// on the tokio runtime in which the lease was taken, and does not block; `release` awaits it and
+/// reports. If the release cannot be sent, the lease ends after its `ttl`.
 ///
 /// A lease can be sent to another thread, and one thread can renew it while another works.
-#[derive(Debug)]
 #[must_use = "a lease is released when it is dropped"]
-pub struct Lease {
-    request: OwnedRequest,
-    id: Box<[u8]>,
+pub struct Lease<S: LimiterStore = MemoryStore> {
+    /// With the id of the lease.
+    request: Arc<KeptRequest<S>>,
+    decision: Decision,
+    background: Background,
     /// Whether it was released already.
     released: bool,
 }
 
-impl Request<'_> {
+impl<S: LimiterStore> Request<'_, S> {
+    /// Returns the request of a lease: the same with an id.
+    pub(crate) fn lease_request(&self) -> Result<Arc<KeptRequest<S>>, Error> {
+        let kept = self.keep();
+        if !gives_leases(&kept) {
+            return Err(Error::no_leases());
+        }
+        Ok(Arc::new(if kept.id().is_some() { kept } else { self.clone().id(&new_id()).keep() }))
+    }
+}
+
+impl Request<'_, MemoryStore> {
     /// Checks, and returns a lease of what was taken from a `concurrency` limit. A check of cost n
     /// takes n leases, which are released together.
     ///
     /// The policy may have other limits too: the cost taken from those is not given back. The lease
     /// has the [id](Request::id) of the request, or a new one. Calling this again with the same id
     /// within a minute, while the lease lasts, takes nothing and returns the same decision and the
-    /// same lease. So after waiting for a check with an id, call this with that id to get the lease of
-    /// what was taken. After that time it takes another lease.
+    /// same lease. After that time it takes another lease.
     ///
     /// ```
     /// use tollgate::Limiter;
     ///
     /// let limiter: Limiter = "concurrency 2 ttl 30s".parse()?;
-    /// let first = limiter.key("db").lease()?.lease;
-    /// let second = limiter.key("db").lease()?.lease;
-    /// assert!(first.is_some() && second.is_some());
-    /// assert!(limiter.key("db").lease()?.lease.is_none());
+    /// let first = limiter.key("db").lease()?;
+    /// let second = limiter.key("db").lease()?;
+    /// assert!(limiter.key("db").lease().unwrap_err().denied().is_some());
     ///
     /// drop(first);
-    /// assert!(limiter.key("db").lease()?.lease.is_some());
+    /// let third = limiter.key("db").lease()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`check`](Request::check).
-    pub fn lease(&self) -> Result<Leased, Error> {
-        let mut request = self.to_owned_request();
-        let id = request.id.take().unwrap_or_else(new_id);
-        let decision = request.as_request().id(&id).check()?;
-        let lease = decision.allowed.then(|| Lease { request, id, released: false });
-        Ok(Leased { decision, lease })
+    /// As [`check`](Request::check); also fails if the check is [denied](Error::denied), or if no limit
+    /// of the policy is a `concurrency` limit.
+    pub fn lease(&self) -> Result<Lease, Error> {
+        let request = self.lease_request()?;
+        let decision = request.as_request().check()?;
+        Ok(Lease::new(request, decision.into_result()?))
     }
 }
 
-impl Lease {
+impl Request<'_, AnyStore> {
+    /// Checks, and returns a lease of what was taken from a `concurrency` limit, as `lease` on a
+    /// [`MemoryStore`] does. If the future is dropped before the store has answered, the lease it may
+    /// have taken is released.
+    ///
+    /// # Errors
+    /// As [`check`](Request::check); also fails if the check is [denied](Error::denied), or if no limit
+    /// of the policy is a `concurrency` limit.
+    pub async fn lease(&self) -> Result<Lease<AnyStore>, Error> {
+        let request = self.lease_request()?;
+        let decision = InFlight::check(&request).await?;
+        Ok(Lease::new(request, decision.into_result()?))
+    }
+}
+
+impl<S: LimiterStore> Lease<S> {
+    pub(crate) fn new(request: Arc<KeptRequest<S>>, allowed: Allowed) -> Lease<S> {
+        Lease { request, decision: *allowed, background: Background::current(), released: false }
+    }
+
+    /// Returns the decision of the check that took the lease.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// Returns the id of the lease: the id of the request, or the one that was created for it.
+    #[must_use]
+    pub fn id(&self) -> &[u8] {
+        self.request.id().unwrap_or_default()
+    }
+}
+
+impl Lease<MemoryStore> {
     /// Keeps the lease alive for another `ttl` from now. A lease that has ended stays ended, since
     /// another holder may have taken its place. The decision does not show this: it is allowed in any
     /// case. So renew in time.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{Clock, Limiter, MemoryStore};
+    /// use tollgate::{Clock, MemoryStore};
     ///
     /// let clock = Clock::manual();
     /// let store = MemoryStore::builder().clock(clock.clone()).build()?;
-    /// let limiter = Limiter::parse(["concurrency 1 ttl 30s"])?.with_store(store);
+    /// let limiter = store.limiter("reports", ["concurrency 1 ttl 30s"])?;
     ///
-    /// let lease = limiter.key("report").lease()?.lease.expect("the only lease");
+    /// let lease = limiter.key("report").lease()?;
     /// clock.advance(Duration::from_secs(20));
-    /// lease.renew()?;
+    /// assert!(lease.renew()?.allowed);
     /// clock.advance(Duration::from_secs(20));
-    /// assert!(limiter.key("report").lease()?.lease.is_none());
+    /// assert!(limiter.key("report").lease().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As [`check`](Request::check).
     pub fn renew(&self) -> Result<Decision, Error> {
-        self.request().renew()
+        self.request.as_request().renew()
     }
 
     /// Releases the lease, as dropping it does, and returns the decision, which shows what is free
@@ -107,7 +148,7 @@ impl Lease {
     /// use tollgate::Limiter;
     ///
     /// let limiter: Limiter = "concurrency 2 ttl 30s".parse()?;
-    /// let lease = limiter.key("db").lease()?.lease.expect("two are free");
+    /// let lease = limiter.key("db").lease()?;
     /// assert_eq!(lease.release()?.remaining, Some(2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -116,26 +157,50 @@ impl Lease {
     /// As [`check`](Request::check).
     pub fn release(mut self) -> Result<Decision, Error> {
         self.released = true;
-        self.request().release()
-    }
-
-    /// Returns the id of the lease: the id of the request, or the one that was created for it.
-    #[must_use]
-    pub fn id(&self) -> &[u8] {
-        &self.id
-    }
-
-    fn request(&self) -> Request<'_> {
-        self.request.as_request().id(&self.id)
+        self.request.as_request().release()
     }
 }
 
-impl Drop for Lease {
+impl Lease<AnyStore> {
+    /// Keeps the lease alive for another `ttl` from now, as `renew` on a [`MemoryStore`] does.
+    ///
+    /// # Errors
+    /// As [`check`](Request::check).
+    pub async fn renew(&self) -> Result<Decision, Error> {
+        self.request.as_request().renew().await
+    }
+
+    /// Releases the lease, and returns the decision, which shows what is free now. If the future is
+    /// dropped before the store has answered, the release goes on in the background.
+    ///
+    /// # Errors
+    /// As [`check`](Request::check). If the store is unavailable, the lease ends after its `ttl`.
+    pub async fn release(mut self) -> Result<Decision, Error> {
+        let result = self.request.as_request().release().await;
+        self.released = true;
+        result
+    }
+}
+
+impl<S: LimiterStore> Drop for Lease<S> {
     fn drop(&mut self) {
-        if !self.released {
-            // The error cannot be returned. If this fails, the lease ends after its `ttl`.
-            let _ = self.request().release();
+        if self.released {
+            return;
         }
+        let request = Arc::clone(&self.request);
+        // The error cannot be returned. If this fails, the lease ends after its `ttl`.
+        let release = async move { drop(request.as_request().apply_async(Act::Release).await) };
+        match self.request.limiter().store().is_remote() {
+            true => self.background.finish(Box::pin(release)),
+            false => Background::finish_now(release),
+        }
+    }
+}
+
+impl<S: LimiterStore> std::fmt::Debug for Lease<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let id = String::from_utf8_lossy(self.id());
+        f.debug_struct("Lease").field("id", &id).field("released", &self.released).finish()
     }
 }
 

@@ -5,21 +5,20 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-use tollgate_core::{
-    Act, Decision, InvalidKey, Item, Key, Limit, LimitError, MissingKey, Name, Op, Policy,
-    StoreError, Time,
-};
+use tollgate_core::{IntoKey, InvalidKey, Limit, LimitError, Name, Policy};
 
-use crate::error::Error;
-use crate::memory::{BATCH_SIZE, MemoryStore, SingleCheck};
-#[cfg(feature = "wait")]
-use crate::queues::Queues;
+use crate::any_store::AnyStore;
+use crate::limiter_store::{LimiterStore, Sealed as _};
+use crate::memory::{MemoryStore, SingleCheck};
+use crate::request::Request;
+use crate::shared::Registration;
 
 /// Decides whether requests are allowed. Cheap to clone; clones count together.
 ///
 /// Exact under any number of threads: N concurrent checks are allowed exactly as often as N checks
 /// one after the other.
+///
+/// A limiter in memory answers at once:
 ///
 /// ```
 /// use tollgate::Limiter;
@@ -30,75 +29,76 @@ use crate::queues::Queues;
 /// assert_eq!(decision.remaining, Some(199));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
-pub struct Limiter {
+///
+/// On a store that is chosen at run time, such as Redis, the same words are awaited:
+///
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = tollgate::open("memory:").await?;
+/// let limiter = store.limiter("api", ["gcra 100/s burst 200"])?;
+/// let decision = limiter.check("203.0.113.9").await?;
+/// assert!(decision.allowed);
+/// # Ok(())
+/// # }
+/// # futures_executor::block_on(example()).unwrap();
+/// ```
+pub struct Limiter<S: LimiterStore = MemoryStore> {
     policy: Arc<Policy>,
-    store: Arc<MemoryStore>,
-    /// Present if the policy is one limit of the nameless key.
+    store: Arc<S>,
+    registration: Arc<Registration>,
+    /// Present if the policy is one limit of the nameless key, without a unit.
     single: Option<SingleLimit>,
 }
 
-/// The only limit of a policy, which counts the nameless key.
+/// The only limit of a policy, which counts the plain cost of the nameless key.
 #[derive(Clone, Copy)]
 struct SingleLimit {
     /// Index of its terms in the store.
     terms_index: Option<NonZeroU32>,
 }
 
-impl Limiter {
-    fn from_parts(policy: Arc<Policy>, store: Arc<MemoryStore>) -> Limiter {
+impl<S: LimiterStore> Limiter<S> {
+    fn from_parts(policy: Policy, store: Arc<S>, registration: Arc<Registration>) -> Limiter<S> {
         let single = match policy.limits() {
-            [limit] if limit.per().is_none() => {
+            [limit] if limit.per().is_none() && limit.unit().is_none() => {
                 Some(SingleLimit { terms_index: store.terms_index(limit) })
             }
             _ => None,
         };
-        Limiter { policy, store, single }
+        Limiter { policy: Arc::new(policy), store, registration, single }
+    }
+
+    /// Creates a limiter under a name that no other limiter on the store has.
+    fn on(store: &Arc<S>, policy: Policy) -> Result<Limiter<S>, LimiterError> {
+        let Some(registration) = store.shared().register(policy.name()) else {
+            return Err(LimiterError(Kind::NameTaken(policy.name().clone())));
+        };
+        Ok(Limiter::from_parts(policy, Arc::clone(store), Arc::new(registration)))
     }
 
     /// Returns a check of cost 1 if the policy is one limit of the nameless key.
     #[inline]
-    fn single_check(&self) -> Option<SingleCheck<'_>> {
+    pub(crate) fn single_check(&self) -> Option<SingleCheck<'_>> {
         let SingleLimit { terms_index } = self.single?;
         Some(SingleCheck { limit: self.policy.limits().first()?, terms_index, cost: 1 })
     }
 
-    /// Creates a limiter for this policy, with a store of its own.
-    #[must_use]
-    pub fn new(policy: Policy) -> Limiter {
-        Limiter::from_parts(Arc::new(policy), Arc::default())
-    }
-
-    /// Creates a limiter from limit lines. A request must pass all of the limits.
-    ///
-    /// # Errors
-    /// Fails at the first line that is not a valid limit.
-    pub fn parse<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<Limiter, LimitError> {
-        Policy::parse(Name::default(), lines).map(Limiter::new)
-    }
-
-    /// Returns the same limiter on another store. Limiters on one store share its bound on keys, and
-    /// those with the same name also share their counts.
-    #[must_use]
-    pub fn with_store(self, store: Arc<MemoryStore>) -> Limiter {
-        Limiter::from_parts(self.policy, store)
-    }
-
-    /// Returns the same limiter under another name.
-    ///
-    /// # Errors
-    /// Fails if the name is invalid.
-    pub fn with_name(self, name: &str) -> Result<Limiter, InvalidKey> {
-        let policy = Policy::new(Name::new(name)?, self.policy.limits().to_vec());
-        Ok(Limiter::from_parts(Arc::new(policy), self.store))
-    }
-
     /// Returns the same limiter with other limits. Usage carries over: a raised limit helps at once,
     /// and a lowered one gives no client a fresh burst.
+    ///
+    /// ```
+    /// use tollgate::Limiter;
+    ///
+    /// let limiter: Limiter = "gcra 1/h burst 5".parse()?;
+    /// assert_eq!(limiter.key("a").cost(5).check()?.remaining, Some(0));
+    /// let raised = limiter.with_limits(vec!["gcra 1/h burst 8".parse()?]);
+    /// assert_eq!(raised.check("a")?.remaining, Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
-    pub fn with_limits(&self, limits: Vec<Limit>) -> Limiter {
+    pub fn with_limits(&self, limits: Vec<Limit>) -> Limiter<S> {
         let policy = Policy::new(self.policy.name().clone(), limits);
-        Limiter::from_parts(Arc::new(policy), self.store.clone())
+        Limiter::from_parts(policy, Arc::clone(&self.store), Arc::clone(&self.registration))
     }
 
     /// Returns the policy: the name and the limits.
@@ -109,129 +109,193 @@ impl Limiter {
 
     /// Returns the store that keeps the counts.
     #[must_use]
-    pub fn store(&self) -> &Arc<MemoryStore> {
+    pub fn store(&self) -> &Arc<S> {
         &self.store
     }
 
-    #[cfg(feature = "wait")]
-    pub(crate) fn queues(&self) -> &Queues {
-        self.store.queues()
+    pub(crate) fn queues(&self) -> &crate::queues::Queues {
+        &self.store.shared().queues
     }
 
-    /// Decides whether a request of cost 1 is allowed; if so, counts it.
+    /// Creates a request for this key, for any cost and operation.
     ///
-    /// # Errors
-    /// Fails if the key is empty or longer than 1,024 bytes, or if a limit has a `per` and needs
-    /// [named keys](Limiter::keys).
-    #[inline]
-    pub fn check(&self, key: impl AsRef<[u8]>) -> Result<Decision, Error> {
-        let key = Key::new(key.as_ref())?;
-        let Some(check) = self.single_check() else { return self.key(key.as_bytes()).check() };
-        let (name, now) = (self.policy.name(), self.store.clock().now());
-        if let Some(decision) = self.store.check_one_word(name, key.into(), &check, now) {
-            return Ok(decision);
-        }
-        self.check_slow(&check, key, now)
-    }
-
-    /// Checks a key that has no state of one word.
-    #[inline(never)]
-    fn check_slow(
-        &self,
-        check: &SingleCheck<'_>,
-        key: Key<'_>,
-        now: Time,
-    ) -> Result<Decision, Error> {
-        let name = self.policy.name();
-        if let Some(decision) = self.store.check_three_words(name, key.into(), check, now) {
-            return Ok(decision);
-        }
-        let items = [Item { limit: check.limit, subject: key.into() }];
-        Ok(self.store.apply_general(&self.check_op(&items), now)?)
-    }
-
-    fn check_op<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
-        Op { policy: self.policy.name(), items, act: Act::Check, cost: 1, id: None }
-    }
-
-    /// Checks many keys at one instant, each by itself and in order. The decisions replace the
-    /// content of `out`.
+    /// ```
+    /// use std::net::Ipv4Addr;
+    /// use tollgate::Limiter;
     ///
-    /// All keys are hashed first and looked up together, so that the processor loads their states at
-    /// the same time. With many keys this is several times as fast as one call for each.
+    /// let limiter: Limiter = "gcra 100/s".parse()?;
+    /// let client = Ipv4Addr::new(203, 0, 113, 9);
+    /// assert!(limiter.key(client).cost(5).check()?.allowed);
+    /// // An address is the same key as its text.
+    /// assert_eq!(limiter.key("203.0.113.9").peek()?.remaining, Some(95));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn key<'a>(&'a self, key: impl IntoKey<'a>) -> Request<'a, S> {
+        self.subject("", key)
+    }
+
+    /// Creates a request with the key of one subject, for limits with `per`.
+    /// [`Request::subject`] adds others, whose keys may have other types.
+    ///
+    /// ```
+    /// use std::net::Ipv4Addr;
+    /// use tollgate::Limiter;
+    ///
+    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
+    /// let client = Ipv4Addr::new(203, 0, 113, 9);
+    /// assert!(login.subject("ip", client).subject("user", 42).check()?.allowed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn subject<'a>(&'a self, name: &'a str, key: impl IntoKey<'a>) -> Request<'a, S> {
+        Request::new(self).subject(name, key)
+    }
+
+    /// Creates a request with the keys of several subjects, for limits with `per`. The key for limits
+    /// without `per` has the empty name.
     ///
     /// ```
     /// use tollgate::Limiter;
     ///
-    /// let limiter: Limiter = "gcra 1/s burst 1".parse()?;
-    /// let mut decisions = Vec::new();
-    /// limiter.check_many(&["a", "b", "a"], &mut decisions);
-    /// let allowed: Vec<bool> = decisions.into_iter().map(|d| d.unwrap().allowed).collect();
-    /// assert_eq!(allowed, [true, true, false]);
+    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
+    /// assert!(login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check()?.allowed);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn check_many<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut Vec<Result<Decision, Error>>) {
-        out.clear();
-        let now = self.store.clock().now();
-        for keys in keys.chunks(BATCH_SIZE) {
-            let mut valid: SmallVec<[Key<'_>; BATCH_SIZE]> = SmallVec::new();
-            for key in keys {
-                match Key::new(key.as_ref()) {
-                    Ok(key) => valid.push(key),
-                    Err(error) => {
-                        self.check_keys(&valid, now, out);
-                        valid.clear();
-                        out.push(Err(error.into()));
-                    }
-                }
-            }
-            self.check_keys(&valid, now, out);
-        }
-    }
-
-    fn check_keys(&self, keys: &[Key<'_>], now: Time, out: &mut Vec<Result<Decision, Error>>) {
-        out.reserve(keys.len());
-        if let Some(check) = self.single_check() {
-            let emit = |result: Result<_, StoreError>| out.push(result.map_err(Error::from));
-            return self.store.check_batch(self.policy.name(), &check, keys, now, emit);
-        }
-        match self.items(keys) {
-            Ok(items) => self.check_items(&items, keys.len(), now, out),
-            Err(error) => out.extend(keys.iter().map(|_| Err(error.clone().into()))),
-        }
-    }
-
-    /// Returns the items of all keys, one key after the other. Fails for all keys alike if a limit
-    /// needs a named key.
-    fn items<'a>(&'a self, keys: &[Key<'a>]) -> Result<Items<'a>, MissingKey> {
-        let of = |key: Key<'a>| {
-            let limits = self.policy.limits().iter();
-            limits.map(move |limit| limit.item(|kind| Some(key).filter(|_| kind.is_none())))
-        };
-        keys.iter().copied().flat_map(of).collect()
-    }
-
-    fn check_items(
-        &self,
-        items: &Items<'_>,
-        keys: usize,
-        now: Time,
-        out: &mut Vec<Result<Decision, Error>>,
-    ) {
-        let each = self.policy.limits().len();
-        let of = |key: usize| items.get(key * each..(key + 1) * each).unwrap_or_default();
-        let ops: SmallVec<[Op<'_>; BATCH_SIZE]> =
-            (0..keys).map(|key| self.check_op(of(key))).collect();
-        self.store.apply_batch(&ops, now, |_, result| out.push(result.map_err(Error::from)));
+    pub fn keys<'a, K: IntoKey<'a> + Copy>(&'a self, keys: &[(&'a str, K)]) -> Request<'a, S> {
+        let add = |request: Request<'a, S>, (name, key): &(&'a str, K)| request.subject(name, *key);
+        keys.iter().fold(Request::new(self), add)
     }
 }
 
-/// The items of a batch of checks.
-type Items<'a> = SmallVec<[Item<'a>; BATCH_SIZE]>;
+impl Limiter {
+    /// Creates a limiter for this policy, with a store of its own.
+    #[must_use]
+    pub fn new(policy: Policy) -> Limiter {
+        let store = Arc::<MemoryStore>::default();
+        let registration = Arc::new(store.shared().register_first(policy.name()));
+        Limiter::from_parts(policy, store, registration)
+    }
+
+    /// Creates a limiter from limit lines, with a store of its own. A request must pass all of the
+    /// limits.
+    ///
+    /// ```
+    /// use tollgate::Limiter;
+    ///
+    /// let api = Limiter::parse(["gcra 10/s burst 20", "fixed-window 10000/day"])?;
+    /// assert_eq!(api.check("customer-7")?.remaining, Some(19));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails at the first line that is not a valid limit.
+    pub fn parse<L: AsRef<str>>(lines: impl IntoIterator<Item = L>) -> Result<Limiter, LimitError> {
+        Policy::parse(Name::default(), lines).map(Limiter::new)
+    }
+}
+
+/// Adds the method that creates a limiter on a store.
+macro_rules! limiter_on {
+    ($($(#[$doc:meta])* $store:ident;)*) => {
+        $(impl $store {
+            $(#[$doc])*
+            ///
+            /// The limits are lines, or [`Limit`](crate::Limit)s from their constructors. All limiters on
+            /// a store share its memory, and each counts under its own name. In many processes the same
+            /// name counts together; in one process only one limiter can have it, so that none counts
+            /// with another by accident. To share it, clone the limiter.
+            ///
+            /// # Errors
+            /// Fails if the name or a limit is invalid, or if another limiter on this store has the name.
+            pub fn limiter<L>(
+                self: &Arc<Self>,
+                name: &str,
+                limits: impl IntoIterator<Item = L>,
+            ) -> Result<Limiter<$store>, LimiterError>
+            where
+                L: TryInto<Limit>,
+                L::Error: Into<LimitError>,
+            {
+                Limiter::on(self, policy(name, limits)?)
+            }
+        })*
+    };
+}
+
+limiter_on! {
+    /// Creates a limiter on this store, whose operations return at once.
+    MemoryStore;
+    /// Creates a limiter on this store, whose operations are awaited.
+    AnyStore;
+}
+
+fn policy<L>(name: &str, limits: impl IntoIterator<Item = L>) -> Result<Policy, LimiterError>
+where
+    L: TryInto<Limit>,
+    L::Error: Into<LimitError>,
+{
+    let name = Name::new(name).map_err(|error| LimiterError(Kind::Name(error)))?;
+    let limits = limits.into_iter().map(TryInto::try_into).collect::<Result<_, _>>();
+    let limits = limits.map_err(|error| LimiterError(Kind::Limit(error.into())))?;
+    Ok(Policy::new(name, limits))
+}
+
+/// The error of a limiter that cannot be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimiterError(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Name(InvalidKey),
+    NameTaken(Name),
+    Limit(LimitError),
+}
+
+impl LimiterError {
+    /// Returns whether another limiter on the store has the name.
+    #[must_use]
+    pub fn is_name_taken(&self) -> bool {
+        matches!(self.0, Kind::NameTaken(_))
+    }
+}
+
+impl fmt::Display for LimiterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Name(error) => error.fmt(f),
+            Kind::Limit(error) => error.fmt(f),
+            Kind::NameTaken(name) => write!(
+                f,
+                "another limiter on this store is named {:?}: clone it, or choose another name",
+                name.as_str()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for LimiterError {}
+
+impl<S: LimiterStore> Clone for Limiter<S> {
+    fn clone(&self) -> Limiter<S> {
+        Limiter {
+            policy: Arc::clone(&self.policy),
+            store: Arc::clone(&self.store),
+            registration: Arc::clone(&self.registration),
+            single: self.single,
+        }
+    }
+}
 
 impl From<Policy> for Limiter {
+    /// Creates a limiter for this policy, with a store of its own.
     fn from(policy: Policy) -> Limiter {
         Limiter::new(policy)
+    }
+}
+
+impl From<Limit> for Limiter {
+    /// Creates a limiter of one limit, with a store of its own.
+    fn from(limit: Limit) -> Limiter {
+        Limiter::new(Policy::new(Name::default(), vec![limit]))
     }
 }
 
@@ -244,7 +308,7 @@ impl FromStr for Limiter {
     }
 }
 
-impl fmt::Debug for Limiter {
+impl<S: LimiterStore + fmt::Debug> fmt::Debug for Limiter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter").field("policy", &self.policy).field("store", &self.store).finish()
     }

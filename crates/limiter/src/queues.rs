@@ -66,7 +66,7 @@ type QueueKey = Option<Scope>;
 /// Returns the key for a policy and these of its subjects.
 fn queue_key(op: &Op<'_>, items: &[Item<'_>]) -> QueueKey {
     // A reset has a scope also without an id.
-    Op { items, act: Act::Reset, ..*op }.id_scope()
+    op.with_act(Act::Reset).with_items(items).id_scope()
 }
 
 /// Queues by their keys.

@@ -1,228 +1,268 @@
-//! A request: its keys, its cost, its id, and the operations.
+//! A request to a limiter: its keys, its costs, its id, and the operations.
 
-use smallvec::SmallVec;
-use tollgate_core::{Act, Decimal, Decision, Id, Item, Key, Limit, Name, Op};
+use tollgate_core::{
+    Act, Allowed, Decimal, Decision, IntoKey, LimitStatuses, Op, OwnedRequest, Time, apply_one,
+};
 
+use crate::any_store::AnyStore;
 use crate::error::Error;
-use crate::keys::{Keys, OwnedKeys};
 use crate::limiter::Limiter;
+use crate::limiter_store::LimiterStore;
+use crate::memory::MemoryStore;
 
-impl Limiter {
-    /// Creates a request for this key, for any cost and operation.
-    pub fn key<'a>(&'a self, key: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a> {
-        Request::new(self, Keys::One(key.as_ref()))
-    }
-
-    /// Creates a request with a key for each kind of subject, for limits with `per`. The key for
-    /// limits without `per` has the empty name.
-    ///
-    /// ```
-    /// use tollgate::Limiter;
-    ///
-    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
-    /// assert!(login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check()?.allowed);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn keys<'a, K: AsRef<[u8]>>(&'a self, keys: &'a [(&'a str, K)]) -> Request<'a> {
-        let named = keys.iter().map(|(kind, key)| (*kind, key.as_ref()));
-        Request::new(self, Keys::Named(named.collect()))
-    }
-}
-
-/// A request to a limiter. Created by [`Limiter::key`] or [`Limiter::keys`].
+/// A request to a limiter. Created by [`Limiter::key`], [`Limiter::subject`] or [`Limiter::keys`].
+///
+/// It has all operations. On a [`MemoryStore`] they return at once, on an [`AnyStore`] they are
+/// awaited; a request can be used for several of them.
 ///
 /// ```
 /// use tollgate::Limiter;
 ///
-/// let limiter: Limiter = "token-bucket 1000/min burst 5000".parse()?;
-/// // The cost of a language model's response is known only when it is complete.
-/// assert!(limiter.key("user-42").cost(800).id("answer-7").reserve()?.allowed);
-/// let after = limiter.key("user-42").cost(312).id("answer-7").settle()?;
-/// assert!(after.remaining >= Some(4_687));
+/// // A gateway before a language model: requests, and the tokens that they use.
+/// let gateway = Limiter::parse(["gcra 60/min", "gcra 90000/min of tokens"])?;
+/// // The tokens of a response are known only when it is complete: reserve an estimate …
+/// let request = gateway.key("user-42").id("answer-7");
+/// assert!(request.clone().cost_of("tokens", 800).reserve()?.allowed);
+/// // … and settle what was used.
+/// assert!(request.cost_of("tokens", 312).settle()?.allowed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
 #[must_use = "a request does nothing until an operation such as `check` is called"]
-pub struct Request<'a> {
-    limiter: &'a Limiter,
-    keys: Keys<'a>,
-    cost: u64,
-    id: Option<&'a [u8]>,
-    factor: Option<Decimal>,
+pub struct Request<'a, S: LimiterStore = MemoryStore> {
+    limiter: &'a Limiter<S>,
+    request: tollgate_core::Request<'a>,
+    at: Option<Time>,
 }
 
-impl<'a> Request<'a> {
-    fn new(limiter: &'a Limiter, keys: Keys<'a>) -> Request<'a> {
-        Request { limiter, keys, cost: 1, id: None, factor: None }
+impl<'a, S: LimiterStore> Request<'a, S> {
+    pub(crate) fn new(limiter: &'a Limiter<S>) -> Request<'a, S> {
+        Request { limiter, request: tollgate_core::Request::new(), at: None }
+    }
+
+    fn map(
+        self,
+        change: impl FnOnce(tollgate_core::Request<'a>) -> tollgate_core::Request<'a>,
+    ) -> Request<'a, S> {
+        Request { request: change(self.request), ..self }
+    }
+
+    /// Adds the key of a subject: what limits with `per NAME` count.
+    pub fn subject(self, name: &'a str, key: impl IntoKey<'a>) -> Request<'a, S> {
+        self.map(|request| request.subject(name, key))
     }
 
     /// Sets the cost. Default: 1.
-    pub fn cost(mut self, cost: u64) -> Request<'a> {
-        self.cost = cost;
-        self
+    pub fn cost(self, cost: u64) -> Request<'a, S> {
+        self.map(|request| request.cost(cost))
+    }
+
+    /// Adds the cost of a unit, for limits with `of UNIT`. Default: 0.
+    pub fn cost_of(self, unit: &'a str, cost: u64) -> Request<'a, S> {
+        self.map(|request| request.cost_of(unit, cost))
     }
 
     /// Sets an id of 1 to 64 bytes. It names the reservation or lease, and makes a retry safe: within
     /// a minute, the same operation with the same id is done once and returns the same decision.
-    pub fn id(mut self, id: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a> {
-        self.id = Some(id.as_ref());
-        self
+    pub fn id(self, id: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a, S> {
+        self.map(|request| request.id(id))
     }
 
     /// Sets how many times as tight the limits are for this request: 2 halves them, 0.5 doubles them,
     /// 0 switches them off. Default: 1.
-    pub fn factor(mut self, factor: Decimal) -> Request<'a> {
-        self.factor = Some(factor);
-        self
+    pub fn factor(self, factor: Decimal) -> Request<'a, S> {
+        self.map(|request| request.factor(factor))
     }
 
+    /// Asks for the status of each limit besides the decision of the whole policy. Waits and leases do
+    /// not report it.
+    ///
+    /// ```
+    /// use tollgate::{LimitStatuses, Limiter};
+    ///
+    /// let limiter = Limiter::parse(["gcra 1/s burst 5", "fixed-window 100/day"])?;
+    /// let each = LimitStatuses::default();
+    /// assert_eq!(limiter.key("a").statuses(&each).check()?.remaining, Some(4));
+    /// assert_eq!(each.get(1).and_then(|day| day.remaining), Some(99));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn statuses(self, statuses: &'a LimitStatuses) -> Request<'a, S> {
+        self.map(|request| request.statuses(statuses))
+    }
+
+    /// Sets the instant of the operation, for tests and replays. Default: the store's own clock.
+    pub fn at(self, at: Time) -> Request<'a, S> {
+        Request { at: Some(at), ..self }
+    }
+
+    pub(crate) fn limiter(&self) -> &'a Limiter<S> {
+        self.limiter
+    }
+
+    /// Calls `with` with the operation of this request.
+    pub(crate) fn with_op<T>(&self, act: Act, with: impl FnOnce(&Op<'_>) -> T) -> Result<T, Error> {
+        Ok(self.request.with_op(self.limiter.policy(), act, with)?)
+    }
+
+    /// Applies an operation on any store.
+    pub(crate) async fn apply_async(&self, act: Act) -> Result<Decision, Error> {
+        let policy = self.limiter.policy();
+        let limits = self.request.limits(policy.limits())?;
+        let items = self.request.items(&limits)?;
+        let op = self.request.op(policy.name(), &items, act)?;
+        let decision = apply_one(&**self.limiter.store(), &op, self.at).await?;
+        self.notify(&op);
+        Ok(decision)
+    }
+
+    /// Wakes those who wait for what the operation may have given back.
+    #[inline]
+    fn notify(&self, op: &Op<'_>) {
+        self.limiter.queues().notify(op);
+    }
+
+    /// Returns the same request without borrows.
+    pub(crate) fn keep(&self) -> KeptRequest<S> {
+        let request = self.request.to_owned_request();
+        KeptRequest { limiter: self.limiter.clone(), request, at: self.at }
+    }
+}
+
+impl Request<'_, MemoryStore> {
+    fn apply(&self, act: Act) -> Result<Decision, Error> {
+        let apply = |op: &Op<'_>| {
+            let decision = self.limiter.store().apply_one(op, self.at)?;
+            self.notify(op);
+            Ok(decision)
+        };
+        self.request.with_op(self.limiter.policy(), act, apply)?
+    }
+}
+
+/// What an operation returns: a decision, or an admission if it cannot be denied.
+trait Output: Sized {
+    fn of(decision: Decision) -> Result<Self, Error>;
+}
+
+impl Output for Decision {
+    #[inline]
+    fn of(decision: Decision) -> Result<Decision, Error> {
+        Ok(decision)
+    }
+}
+
+impl Output for Allowed {
+    fn of(decision: Decision) -> Result<Allowed, Error> {
+        Ok(decision.into_result()?)
+    }
+}
+
+/// Adds the operations, for both stores.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident: $act:ident -> $output:ident;)*) => {
+        /// The operations in memory, which return at once.
+        impl Request<'_, MemoryStore> {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self) -> Result<$output, Error> {
+                    $output::of(self.apply(Act::$act)?)
+                }
+            )*
+        }
+
+        /// The operations on a store that is chosen at run time, which are awaited.
+        impl Request<'_, AnyStore> {
+            $(
+                $(#[$doc])*
+                pub async fn $name(&self) -> Result<$output, Error> {
+                    $output::of(self.apply_async(Act::$act).await?)
+                }
+            )*
+        }
+    };
+}
+
+operations! {
     /// Decides whether the request is allowed; if so, takes its cost.
     ///
     /// # Errors
     /// As for all operations: fails if a key or the id is empty or too long, if a subject has no key,
-    /// or if the factor or the debt is out of bounds.
-    pub fn check(&self) -> Result<Decision, Error> {
-        self.apply(Act::Check)
-    }
-
+    /// if no limit has the unit of a cost, if the factor or the debt is out of bounds, or if the store
+    /// is unavailable. In the last case it is not known whether the operation was done.
+    check: Check -> Decision;
     /// Returns what a check would decide, and takes nothing.
     ///
     /// # Errors
     /// As [`check`](Request::check).
-    pub fn peek(&self) -> Result<Decision, Error> {
-        self.apply(Act::Peek)
-    }
-
+    peek: Peek -> Decision;
     /// Gives the cost back, newest first, never beyond full.
     ///
     /// # Errors
     /// As [`check`](Request::check).
-    pub fn refund(&self) -> Result<Decision, Error> {
-        self.apply(Act::Refund)
-    }
-
+    refund: Refund -> Allowed;
     /// Takes the cost whatever the limits say. The key may go into debt, and is then denied until
     /// the debt is paid off.
     ///
     /// # Errors
     /// As [`check`](Request::check); also fails if the store is full and the key is new.
-    pub fn charge(&self) -> Result<Decision, Error> {
-        self.apply(Act::Charge)
-    }
-
+    charge: Charge -> Allowed;
     /// Forgets the key.
     ///
     /// # Errors
     /// As [`check`](Request::check).
-    pub fn reset(&self) -> Result<Decision, Error> {
-        self.apply(Act::Reset)
-    }
-
+    reset: Reset -> Allowed;
     /// Takes an estimated cost now, which [`settle`](Request::settle) corrects later under the same
     /// id.
     ///
     /// # Errors
     /// As [`check`](Request::check); also fails without an id.
-    pub fn reserve(&self) -> Result<Decision, Error> {
-        self.apply(Act::Reserve)
-    }
-
+    reserve: Reserve -> Decision;
     /// Corrects a reservation to its actual cost.
     ///
     /// # Errors
     /// As [`check`](Request::check); also fails without an id.
-    pub fn settle(&self) -> Result<Decision, Error> {
-        self.apply(Act::Settle)
-    }
-
+    settle: Settle -> Decision;
     /// Releases the lease of a `concurrency` limit that was taken under this id.
     ///
     /// # Errors
     /// As [`check`](Request::check); also fails without an id.
-    pub fn release(&self) -> Result<Decision, Error> {
-        self.apply(Act::Release)
-    }
-
+    release: Release -> Decision;
     /// Keeps the lease of a `concurrency` limit alive for another `ttl`.
     ///
     /// # Errors
     /// As [`check`](Request::check); also fails without an id.
-    pub fn renew(&self) -> Result<Decision, Error> {
-        self.apply(Act::Renew)
-    }
-
-    #[cfg(feature = "wait")]
-    pub(crate) fn limiter(&self) -> &'a Limiter {
-        self.limiter
-    }
-
-    fn apply(&self, act: Act) -> Result<Decision, Error> {
-        let apply = |op: &Op<'_>| {
-            let decision = self.limiter.store().apply_one(op, None)?;
-            #[cfg(feature = "wait")]
-            self.limiter.queues().notify(op);
-            Ok(decision)
-        };
-        self.with_op(act, apply)?
-    }
-
-    /// Calls `with` with the operation of this request.
-    pub(crate) fn with_op<T>(&self, act: Act, with: impl FnOnce(&Op<'_>) -> T) -> Result<T, Error> {
-        let policy = self.limiter.policy();
-        let Some(factor) = self.factor else {
-            return self.with_limits(policy.limits(), act, with);
-        };
-        let scaled = policy.limits().iter().map(|limit| limit.scaled(factor));
-        self.with_limits(&scaled.collect::<Result<Vec<_>, _>>()?, act, with)
-    }
-
-    fn with_limits<T>(
-        &self,
-        limits: &[Limit],
-        act: Act,
-        with: impl FnOnce(&Op<'_>) -> T,
-    ) -> Result<T, Error> {
-        let mut items: SmallVec<[Item<'_>; 4]> = SmallVec::new();
-        for limit in limits {
-            let key = self.keys.get(limit.per().map(Name::as_str));
-            let key = key.map(Key::new).transpose()?;
-            items.push(limit.item(|_| key)?);
-        }
-        let id = self.id.map(Id::new).transpose()?;
-        let policy = self.limiter.policy().name();
-        Ok(with(&Op { policy, items: &items, act, cost: self.cost, id }))
-    }
-
-    /// Returns the same request without borrows.
-    pub(crate) fn to_owned_request(&self) -> OwnedRequest {
-        OwnedRequest {
-            limiter: self.limiter.clone(),
-            keys: self.keys.to_owned_keys(),
-            cost: self.cost,
-            id: self.id.map(Box::from),
-            factor: self.factor,
-        }
-    }
+    renew: Renew -> Decision;
 }
 
 /// A request that borrows nothing.
-#[derive(Debug)]
-pub(crate) struct OwnedRequest {
-    limiter: Limiter,
-    keys: OwnedKeys,
-    cost: u64,
-    pub(crate) id: Option<Box<[u8]>>,
-    factor: Option<Decimal>,
+pub(crate) struct KeptRequest<S: LimiterStore> {
+    limiter: Limiter<S>,
+    request: OwnedRequest,
+    at: Option<Time>,
 }
 
-impl OwnedRequest {
-    pub(crate) fn as_request(&self) -> Request<'_> {
-        Request {
-            limiter: &self.limiter,
-            keys: self.keys.as_keys(),
-            cost: self.cost,
-            id: self.id.as_deref(),
-            factor: self.factor,
-        }
+impl<S: LimiterStore> KeptRequest<S> {
+    pub(crate) fn as_request(&self) -> Request<'_, S> {
+        Request { limiter: &self.limiter, request: self.request.as_request(), at: self.at }
+    }
+
+    pub(crate) fn id(&self) -> Option<&[u8]> {
+        self.request.id()
+    }
+
+    pub(crate) fn limiter(&self) -> &Limiter<S> {
+        &self.limiter
+    }
+}
+
+impl<S: LimiterStore> Clone for Request<'_, S> {
+    fn clone(&self) -> Self {
+        Request { limiter: self.limiter, request: self.request.clone(), at: self.at }
+    }
+}
+
+impl<S: LimiterStore> std::fmt::Debug for Request<'_, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let policy = self.limiter.policy().name().as_str();
+        f.debug_struct("Request").field("policy", &policy).field("request", &self.request).finish()
     }
 }

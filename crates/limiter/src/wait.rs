@@ -3,8 +3,11 @@
 //! A caller checks at once if its queue is empty. If it is denied, or finds other callers waiting for
 //! the same keys, it joins their queue. Only the first caller of a queue checks: it sleeps until
 //! `retry_after` has passed or something is given back, and checks again. The others sleep until they
-//! are first or their timeout has passed. A caller that leaves the front of a queue, allowed, denied
-//! or dropped, wakes the next.
+//! are first, or until their deadline. So a queue is served in the order of arrival, and a key with
+//! thousands of waiters costs one check at a time.
+//!
+//! What other processes give back cannot wake anyone here. Leases are given back all the time, so over
+//! a remote store the first caller asks for one again every [`LEASE_POLL`].
 
 mod block;
 mod deadline;
@@ -13,41 +16,39 @@ mod tests;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use futures_timer::Delay;
-use tollgate_core::{Act, Algorithm, Decision};
+use tollgate_core::{Act, Algorithm, Allowed, Denied};
 
 use crate::error::Error;
+use crate::in_flight::InFlight;
+use crate::lease::Lease;
+use crate::limiter_store::LimiterStore;
+use crate::memory::MemoryStore;
 use crate::queues::Waiter;
-use crate::request::Request;
+use crate::request::{KeptRequest, Request};
 use block::block_on;
 use deadline::Deadline;
 
-impl Request<'_> {
-    /// Waits until a check passes, up to `timeout` from now, and returns its decision.
+/// How often the first caller of a queue asks a remote store again for a lease.
+const LEASE_POLL: Duration = Duration::from_millis(25);
+
+impl<S: LimiterStore> Request<'_, S> {
+    /// Waits until the check passes, at most as long as `timeout`, and takes its cost. Returns only
+    /// when admitted.
     ///
-    /// The decision is a denial if the timeout has passed, or at once if waiting cannot help:
-    /// `retry_after` is longer than the timeout, or `None`. A lease of a `concurrency` limit may be
-    /// released at any time, so this waits for it even if its `ttl` is longer.
+    /// Callers that wait for the same keys through limiters of one store in this process are served in
+    /// the order of their arrival; no order is promised between processes. If the wait would take
+    /// longer than `timeout`, this fails at once, and does not make you wait for a denial. A call of a
+    /// remote store that is under way at the deadline is awaited.
     ///
-    /// # First come, first served
+    /// Dropping the future leaves the queue. What a check that is under way then takes from a remote
+    /// store is given back.
     ///
-    /// All callers that wait for the same keys under the same policy name on one store are in one
-    /// queue, whichever limiter they use. A caller joins the queue when the future is first polled,
-    /// and leaves it when the future is dropped, which takes no cost. A caller that waits for a large
-    /// cost also delays the callers behind it. Callers that only [check](Request::check) do not queue,
-    /// and may be allowed in between.
-    ///
-    /// A caller that is still in the queue when its timeout has passed is denied with the numbers of a
-    /// [peek](Request::peek).
-    ///
-    /// # Details
-    ///
-    /// The future borrows nothing and needs no runtime: spawn it, or await it anywhere. A release,
-    /// refund, settle or reset through a limiter on the same store is noticed at once. The timeout is
-    /// in real time, also if the store has a manual clock. A limit with `count-denied` counts every
+    /// Time is real time, also if the store has a manual clock. A limit with `count-denied` counts every
     /// check that is made while waiting.
     ///
     /// ```
@@ -56,25 +57,60 @@ impl Request<'_> {
     ///
     /// # async fn send(partner: Limiter) -> Result<(), Box<dyn std::error::Error>> {
     /// let timeout = Duration::from_secs(2);
-    /// if partner.key("orders").until_ready(timeout).await?.allowed {
-    ///     // Send the order.
-    /// }
+    /// partner.key("orders").check_within(timeout).await?;
+    /// // Send the order.
     /// # Ok(())
     /// # }
+    /// # futures_executor::block_on(send("gcra 10/s".parse().unwrap())).unwrap();
     /// ```
     ///
     /// # Errors
-    /// As [`check`](Request::check).
-    pub fn until_ready(
+    /// As [`check`](Request::check); also fails if the request is not admitted in time
+    /// ([`is_timeout`](Error::is_timeout)), or if its cost can never pass ([`denied`](Error::denied)).
+    pub fn check_within(
         &self,
         timeout: Duration,
-    ) -> impl Future<Output = Result<Decision, Error>> + Send + use<> {
-        let request = self.to_owned_request();
-        let deadline = Deadline::after(timeout);
-        async move { wait_for_check(&request.as_request(), deadline).await }
+    ) -> impl Future<Output = Result<Allowed, Error>> + Send + use<S> {
+        let (request, deadline) = (Arc::new(self.keep()), Deadline::after(timeout));
+        async move { wait_for_check(&request, deadline).await }
     }
 
-    /// Waits as [`until_ready`](Request::until_ready) does, by blocking the thread. Both use the same
+    /// Waits until a lease of a `concurrency` limit is free, at most as long as `timeout`, and takes it.
+    /// Waits as [`check_within`](Request::check_within) does. A lease that another process releases is
+    /// noticed within 50 milliseconds.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = tollgate::open("memory:").await?;
+    /// let db = store.limiter("db", ["concurrency 20 ttl 30s"])?;
+    /// let lease = db.key("reports").lease_within(Duration::from_secs(2)).await?;
+    /// // At most 20 are here at once. The lease is released when dropped.
+    /// drop(lease);
+    /// # Ok(())
+    /// # }
+    /// # futures_executor::block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`check_within`](Request::check_within); also fails if no limit of the policy is a
+    /// `concurrency` limit.
+    pub fn lease_within(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Lease<S>, Error>> + Send + use<S> {
+        let (request, deadline) = (self.lease_request(), Deadline::after(timeout));
+        async move {
+            let request = request?;
+            let allowed = wait_for_check(&request, deadline).await?;
+            Ok(Lease::new(request, allowed))
+        }
+    }
+}
+
+impl Request<'_, MemoryStore> {
+    /// Waits as [`check_within`](Request::check_within) does, by blocking the thread. Both use the same
     /// queues. Do not call it from async code: it would block the runtime.
     ///
     /// ```
@@ -83,61 +119,88 @@ impl Request<'_> {
     ///
     /// let limiter: Limiter = "gcra 1000/s burst 1".parse()?;
     /// for _ in 0..5 {
-    ///     assert!(limiter.key("partner").wait(Duration::from_secs(60))?.allowed);
+    ///     limiter.key("partner").blocking_check_within(Duration::from_secs(60))?;
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`check`](Request::check).
-    pub fn wait(&self, timeout: Duration) -> Result<Decision, Error> {
-        block_on(wait_for_check(self, Deadline::after(timeout)))
+    /// As [`check_within`](Request::check_within).
+    pub fn blocking_check_within(&self, timeout: Duration) -> Result<Allowed, Error> {
+        block_on(self.check_within(timeout))
+    }
+
+    /// Waits as [`lease_within`](Request::lease_within) does, by blocking the thread. Do not call it
+    /// from async code.
+    ///
+    /// # Errors
+    /// As [`lease_within`](Request::lease_within).
+    pub fn blocking_lease_within(&self, timeout: Duration) -> Result<Lease, Error> {
+        block_on(self.lease_within(timeout))
     }
 }
 
-async fn wait_for_check(request: &Request<'_>, deadline: Deadline) -> Result<Decision, Error> {
+async fn wait_for_check<S: LimiterStore>(
+    kept: &Arc<KeptRequest<S>>,
+    deadline: Deadline,
+) -> Result<Allowed, Error> {
+    let request = kept.as_request();
     let queues = request.limiter().queues();
     let has_queue = request.with_op(Act::Check, |op| queues.has_queue(op))?;
-    let decision = if has_queue { denied(request)? } else { request.check()? };
-    if is_final(request, &decision, deadline) {
-        return Ok(decision);
+    let mut last = None;
+    if !has_queue {
+        match InFlight::check(kept).await?.into_result() {
+            Ok(allowed) => return Ok(allowed),
+            Err(denied) => last = Some(denied),
+        }
+    } else if !request.limiter().store().is_remote() {
+        // Only tells whether waiting makes sense. Over a remote store only the first caller asks.
+        last = request.apply_async(Act::Peek).await?.into_result().err();
+    }
+    if let Some(error) = last.and_then(|denied| gives_up(&request, denied, deadline)) {
+        return Err(error);
     }
     let waiter = request.with_op(Act::Check, |op| queues.join(op))?;
     if !is_first(&waiter, deadline).await {
-        return denied(request);
+        return Err(Error::timed_out(deadline.timeout(), last));
     }
     // Before the check, so that nothing that is given back after it is missed.
     let returns = request.with_op(Act::Check, |op| queues.watch(op))?;
     loop {
-        let decision = request.check()?;
-        if is_final(request, &decision, deadline) {
-            return Ok(decision);
+        let denied = match InFlight::check(kept).await?.into_result() {
+            Ok(allowed) => return Ok(allowed),
+            Err(denied) => denied,
+        };
+        if let Some(error) = gives_up(&request, denied, deadline) {
+            return Err(error);
         }
-        sleep(&returns, &decision, deadline).await;
+        sleep(&returns, next_check(&request, &denied).min(deadline.remaining())).await;
     }
 }
 
-/// Returns a denial for a caller that is not first in its queue, whatever a check would decide.
-fn denied(request: &Request<'_>) -> Result<Decision, Error> {
-    let mut decision = request.peek()?;
-    decision.allowed = false;
-    Ok(decision)
-}
-
-/// Returns whether there is nothing more to wait for.
-fn is_final(request: &Request<'_>, decision: &Decision, deadline: Deadline) -> bool {
+/// Returns the error of a wait that makes no sense any more; `None` if the caller goes on waiting.
+fn gives_up<S: LimiterStore>(
+    request: &Request<'_, S>,
+    denied: Denied,
+    deadline: Deadline,
+) -> Option<Error> {
+    let Some(wait) = denied.retry_after() else { return Some(denied.into()) };
     let left = deadline.remaining();
-    let too_long = match decision.retry_after {
-        Some(wait) => left < wait.into() && !waits_for_lease(request, decision),
-        None => true,
-    };
-    decision.allowed || too_long || left.is_zero()
+    let too_long = left < wait.into() && !waits_for_lease(request, &denied);
+    (too_long || left.is_zero()).then(|| Error::timed_out(deadline.timeout(), Some(denied)))
 }
 
 /// Returns whether the request waits for a lease, whose holder may release it before it expires.
-fn waits_for_lease(request: &Request<'_>, decision: &Decision) -> bool {
-    let limit = request.limiter().policy().limits().get(decision.bound_by);
+fn waits_for_lease<S: LimiterStore>(request: &Request<'_, S>, denied: &Denied) -> bool {
+    let limit = request.limiter().policy().limits().get(denied.decision().bound_by);
     limit.is_some_and(|limit| limit.algorithm() == Algorithm::Concurrency)
+}
+
+/// Returns after which time another check makes sense if nothing is given back in this process.
+fn next_check<S: LimiterStore>(request: &Request<'_, S>, denied: &Denied) -> Duration {
+    let wait = denied.retry_after().map_or(Duration::MAX, Duration::from);
+    let polls = request.limiter().store().is_remote() && waits_for_lease(request, denied);
+    if polls { wait.min(LEASE_POLL) } else { wait }
 }
 
 /// Waits until the caller is first in its queue. Returns false if the deadline comes before.
@@ -153,10 +216,9 @@ async fn is_first(waiter: &Waiter<'_>, deadline: Deadline) -> bool {
     turn.await
 }
 
-/// Sleeps until another check makes sense, or until the deadline.
-async fn sleep(returns: &[Waiter<'_>], decision: &Decision, deadline: Deadline) {
-    let wait = decision.retry_after.map_or(Duration::MAX, Duration::from);
-    let mut timer = Delay::new(wait.min(deadline.remaining()));
+/// Sleeps until something is given back, or for this long.
+async fn sleep(returns: &[Waiter<'_>], wait: Duration) {
+    let mut timer = Delay::new(wait);
     let woken = poll_fn(|cx| {
         let notified = returns.iter().filter(|waiter| waiter.poll_notified(cx).is_ready()).count();
         if notified > 0 { Poll::Ready(()) } else { Pin::new(&mut timer).poll(cx) }

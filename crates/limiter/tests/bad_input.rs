@@ -6,7 +6,7 @@ use tollgate::{Clock, Decimal, Error, Limiter, MemoryStore, Policy};
 
 fn limiter(lines: &[&str]) -> Limiter {
     let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
-    Limiter::parse(lines).unwrap().with_store(store)
+    store.limiter("test", lines).unwrap()
 }
 
 #[track_caller]
@@ -27,7 +27,7 @@ fn keys_have_1_to_1024_bytes() {
         assert_message(&error, text);
         assert_message(&limiter.key(&key).peek().unwrap_err(), text);
     }
-    assert!(limiter.check(vec![b'k'; 1024]).unwrap().allowed);
+    assert!(limiter.check(&[b'k'; 1024]).unwrap().allowed);
     assert_eq!(limiter.store().stats().keys, 1);
 }
 
@@ -39,7 +39,7 @@ fn an_invalid_key_of_many_gives_an_error_and_the_others_a_decision() {
     limiter.check_many(&keys, &mut decisions);
     let allowed: Vec<_> = decisions.iter().map(|d| d.as_ref().ok().map(|d| d.allowed)).collect();
     assert_eq!(allowed, [Some(true), None, Some(true), None, Some(false)]);
-    limiter.check_many::<&str>(&[], &mut decisions);
+    limiter.check_many([""; 0], &mut decisions);
     assert!(decisions.is_empty());
 }
 
@@ -96,7 +96,7 @@ fn a_subject_without_a_key_is_named_in_the_error() {
     assert_message(&limiter.keys(&[("ip", ""), ("", "b")]).check().unwrap_err(), "key is empty");
     assert!(limiter.keys(&[("ip", "a"), ("", "b")]).check().unwrap().allowed);
     let mut decisions = Vec::new();
-    limiter.check_many(&["a"], &mut decisions);
+    limiter.check_many(["a"], &mut decisions);
     assert!(decisions[0].as_ref().unwrap_err().is_bad_key());
 }
 
@@ -114,7 +114,11 @@ fn invalid_limits_and_names_are_errors() {
     let error = "gcrra 1/s".parse::<Limiter>().unwrap_err();
     assert!(error.to_string().contains("did you mean \"gcra\"?"), "{error}");
     assert!(Limiter::parse(["gcra 1/s", "gcra 0/s"]).is_err());
-    assert!(limiter(&["gcra 1/s"]).with_name("a b").is_err());
+    let store = MemoryStore::builder().build().unwrap();
+    let invalid_name = store.limiter("a b", ["gcra 1/s"]).unwrap_err();
+    assert!(invalid_name.to_string().starts_with("name \"a b\" contains ' '"), "{invalid_name}");
+    let invalid_limit = store.limiter("a", ["gcra 0/s"]).unwrap_err();
+    assert!(invalid_limit.to_string().contains("count \"0\" is not accepted"), "{invalid_limit}");
 }
 
 #[test]
@@ -122,6 +126,6 @@ fn a_policy_of_no_limits_allows_all() {
     let limiter = Limiter::new(Policy::new(tollgate::Name::default(), Vec::new()));
     assert!(limiter.check("a").unwrap().allowed);
     let mut decisions = Vec::new();
-    limiter.check_many(&["a", "b"], &mut decisions);
+    limiter.check_many(["a", "b"], &mut decisions);
     assert!(decisions.iter().all(|decision| decision.as_ref().unwrap().allowed));
 }

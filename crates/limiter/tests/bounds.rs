@@ -9,7 +9,7 @@ use tollgate::{Clock, Limiter, MemoryStore, Span, WhenFull};
 fn limiter(line: &str, max_keys: usize, when_full: WhenFull) -> (Limiter, Clock) {
     let clock = Clock::manual();
     let store = MemoryStore::builder().max_keys(max_keys).when_full(when_full).clock(clock.clone());
-    (Limiter::parse([line]).unwrap().with_store(store.build().unwrap()), clock)
+    (store.build().unwrap().limiter("test", [line]).unwrap(), clock)
 }
 
 /// Returns the resident memory of this process in bytes.
@@ -31,7 +31,7 @@ fn a_thousand_exhausted_keys_outlast_ten_million_new_ones() {
 
     let (mut full, mut rejected) = (None, 0_u64);
     for key in 0..10_000_000_u64 {
-        if !limiter.check(key.to_le_bytes()).unwrap().allowed {
+        if !limiter.check(key).unwrap().allowed {
             full.get_or_insert_with(resident);
             rejected += 1;
         }
@@ -58,7 +58,7 @@ fn keys_that_reset_make_room_for_new_ones() {
     const BOUND: usize = 10_000;
     let (limiter, clock) = limiter("gcra 1/s burst 2", BOUND, WhenFull::Deny);
     for key in 0..1_000_000_u64 {
-        assert!(limiter.check(key.to_le_bytes()).unwrap().allowed, "{key}");
+        assert!(limiter.check(key).unwrap().allowed, "{key}");
         // Five thousand keys within the second that each of them lives.
         clock.advance(Duration::from_micros(200));
         assert!(limiter.store().stats().keys <= BOUND);
@@ -98,7 +98,7 @@ fn a_full_store_allows_uncounted_if_configured() {
 #[test]
 fn a_full_store_charges_all_limits_or_none() {
     let store = MemoryStore::builder().max_keys(3).clock(Clock::manual()).build().unwrap();
-    let both = Limiter::parse(["gcra 1/s burst 9", "fixed-window 9/h"]).unwrap().with_store(store);
+    let both = store.limiter("test", ["gcra 1/s burst 9", "fixed-window 9/h"]).unwrap();
     assert!(both.check("a").unwrap().allowed);
     let one = both.with_limits(both.policy().limits()[..1].to_vec());
     assert!(one.check("b").unwrap().allowed);
@@ -124,13 +124,12 @@ fn an_exhausted_key_stays_exhausted_in_a_full_store_that_allows_new_keys() {
     let store = MemoryStore::builder().max_keys(10).when_full(WhenFull::Allow);
     let store = store.clock(clock.clone()).build().unwrap();
     let lines = ["gcra 1/s burst 5", "fixed-window 2/day per user"];
-    let limiter = Limiter::parse(lines).unwrap().with_store(store);
+    let limiter = store.limiter("test", lines).unwrap();
     let check = |key: &str| limiter.keys(&[("", key), ("user", "42")]).check().unwrap();
     assert!(check("first").allowed && check("second").allowed);
     // Other keys fill the store; then every request of the user has a new nameless key.
-    let others = limiter.with_limits(vec!["fixed-window 1/day".parse().unwrap()]);
-    let others = others.with_name("others").unwrap();
-    (0..20_u64).for_each(|key| assert!(others.check(key.to_le_bytes()).unwrap().allowed));
+    let others = limiter.store().limiter("others", ["fixed-window 1/day"]).unwrap();
+    (0..20_u64).for_each(|key| assert!(others.check(key).unwrap().allowed));
     assert_eq!(limiter.store().stats().keys, 10);
     for turn in 0..20 {
         let decision = check(&format!("new-{turn}"));
@@ -159,7 +158,7 @@ fn a_full_store_still_releases_leases() {
     let both = one.with_limits(lines.map(|line| line.parse().unwrap()).into());
     let held = one.key("a").id("mine").check().unwrap();
     assert!(held.allowed && !one.check("a").unwrap().allowed);
-    both.key("a").id("mine").release().unwrap();
+    let _ = both.key("a").id("mine").release().unwrap();
     assert!(one.check("a").unwrap().allowed);
 }
 
@@ -195,7 +194,7 @@ fn a_clock_that_steps_back_within_the_slack_finds_ids_again() {
     let clock = Clock::manual();
     let slack = Span::from_micros(3_600_000_000);
     let store = MemoryStore::builder().slack(slack).clock(clock.clone()).build().unwrap();
-    let limiter = Limiter::parse(["gcra 1/day burst 10000"]).unwrap().with_store(store);
+    let limiter = store.limiter("test", ["gcra 1/day burst 10000"]).unwrap();
     let (first, start) = (limiter.key("a").id("mine").check().unwrap(), clock.now());
     clock.advance(Duration::from_secs(600));
     for id in 0..5_000_u64 {
@@ -221,10 +220,10 @@ fn reserving_nothing_fills_no_memory() {
 fn a_small_store_finds_all_states_that_have_reset() {
     let clock = Clock::manual();
     let store = MemoryStore::builder().max_keys(12).clock(clock.clone()).build().unwrap();
-    let limiter = Limiter::parse(["gcra 1/s burst 1", "fixed-window 9/s", "gcra 2/s burst 1"]);
-    let limiter = limiter.unwrap().with_store(store);
+    let lines = ["gcra 1/s burst 1", "fixed-window 9/s", "gcra 2/s burst 1"];
+    let limiter = store.limiter("test", lines).unwrap();
     for key in 0..4_000_u64 {
-        assert!(limiter.check(key.to_le_bytes()).unwrap().allowed, "{key}");
+        assert!(limiter.check(key).unwrap().allowed, "{key}");
         if key % 4 == 3 {
             clock.advance(Duration::from_secs(100));
         }

@@ -12,7 +12,7 @@ use tollgate::{Clock, Limiter, MemoryStore};
 /// is checked under the last limit alone. The clock stands still. Returns how many checks were allowed.
 fn allowed_while_changing(lines: &[&str]) -> u64 {
     let store = MemoryStore::builder().max_keys(1000).clock(Clock::manual()).build().unwrap();
-    let first = Limiter::parse(&lines[..1]).unwrap().with_store(store);
+    let first = store.limiter("test", &lines[..1]).unwrap();
     let each: Vec<Limiter> =
         lines.iter().map(|line| first.with_limits(vec![line.parse().unwrap()])).collect();
     let current = RwLock::new(first);
@@ -67,8 +67,7 @@ fn a_level_is_converted_and_never_forgotten() {
 fn a_changed_rule_starts_afresh_and_the_others_are_unchanged() {
     let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
     let limits = |lines: &[&str]| lines.iter().map(|line| line.parse().unwrap()).collect();
-    let before =
-        Limiter::parse(["gcra 1/h burst 5", "fixed-window 9/h"]).unwrap().with_store(store);
+    let before = store.limiter("test", ["gcra 1/h burst 5", "fixed-window 9/h"]).unwrap();
     (0..4).for_each(|_| assert!(before.check("a").unwrap().allowed));
 
     let after = before.with_limits(limits(&["gcra 1/h burst 5", "sliding-window 9/h"]));

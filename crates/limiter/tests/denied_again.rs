@@ -26,7 +26,7 @@ fn frozen(line: &str) -> (Limiter, Clock) {
     let clock = Clock::manual();
     clock.advance(Duration::from_secs(1_700_000_000));
     let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-    (Limiter::parse([line]).unwrap().with_store(store), clock)
+    (store.limiter("test", [line]).unwrap(), clock)
 }
 
 /// Exhausts the key, and has it denied until that is cached.
@@ -56,7 +56,9 @@ fn what_makes_room_takes_effect_at_once() {
         ("another limit", |limiter, _| {
             limiter.with_limits(vec!["gcra 1/h burst 9".parse().unwrap()])
         }),
-        ("another name", |limiter, _| limiter.clone().with_name("other").unwrap()),
+        ("another name", |limiter, _| {
+            limiter.store().limiter("other", [limiter.policy().limits()[0].clone()]).unwrap()
+        }),
     ];
     for line in LINES {
         for (way, make_room) in ways {
@@ -135,7 +137,7 @@ fn stores_restored_from_one_snapshot_are_not_confused() {
         let builder = MemoryStore::builder().clock(clock.clone());
         let (store, states) = builder.restore(file.path()).unwrap();
         assert_eq!(states.unwrap(), 1);
-        limiter.clone().with_store(store)
+        store.limiter("test", ["gcra 1/h burst 2"]).unwrap()
     };
     let first = restored();
     assert!(!first.check("a").unwrap().allowed);

@@ -14,7 +14,7 @@ const CHECKS: u64 = 20_000;
 /// Creates a limiter whose clock stands still, so that nothing beyond the capacity is allowed.
 fn frozen(lines: &[&str]) -> Limiter {
     let store = MemoryStore::builder().max_keys(10_000).clock(Clock::manual()).build().unwrap();
-    Limiter::parse(lines).unwrap().with_store(store)
+    store.limiter("test", lines).unwrap()
 }
 
 /// Returns how many checks of all threads together were allowed.
@@ -78,7 +78,7 @@ fn several_subjects_are_charged_together_or_not_at_all() {
     ]);
     let check = |turn: u64| {
         let (ip, user) = (format!("ip{}", turn % 37), format!("user{}", turn % 5));
-        limiter.keys(&[("ip", ip), ("user", user)]).check().unwrap().allowed
+        limiter.keys(&[("ip", &ip), ("user", &user)]).check().unwrap().allowed
     };
     // 37 addresses may use 3,700 and 5 users 25,000, but all together only 3,000.
     assert_eq!(allowed(check), 3000);
@@ -105,7 +105,7 @@ fn batches_and_single_checks_are_one_queue() {
             return limiter.check("hot").unwrap().allowed;
         }
         let mut decisions = Vec::new();
-        limiter.check_many(&["hot", "cold", "hot"], &mut decisions);
+        limiter.check_many(["hot", "cold", "hot"], &mut decisions);
         let hot = [&decisions[0], &decisions[2]];
         let passed =
             hot.iter().filter(|decision| decision.as_ref().is_ok_and(|d| d.allowed)).count();

@@ -41,12 +41,12 @@ fn store(clock: &Clock) -> Arc<MemoryStore> {
 fn use_up(limiter: &Limiter, clock: &Clock) {
     for turn in 0..12_u64 {
         let key = format!("key{}", turn % 3);
-        limiter.key(&key).cost(1 + turn % 4).check().unwrap();
-        limiter.key(&key).cost(3).id(&turn.to_le_bytes()).reserve().unwrap();
+        let _ = limiter.key(&key).cost(1 + turn % 4).check().unwrap();
+        let _ = limiter.key(&key).cost(3).id(&turn.to_le_bytes()).reserve().unwrap();
         clock.advance(Duration::from_millis(170));
     }
     limiter.key("key0").cost(7).charge().unwrap();
-    limiter.key("key1").cost(1).id(&10_u64.to_le_bytes()).settle().unwrap();
+    let _ = limiter.key("key1").cost(1).id(&10_u64.to_le_bytes()).settle().unwrap();
 }
 
 /// Returns the decisions of further operations, which also settle reservations made before.
@@ -68,7 +68,7 @@ fn a_restart_changes_no_decision() {
     let path = folder.path().join("states");
     for lines in POLICIES {
         let clock = at(0);
-        let limiter = Limiter::parse(lines).unwrap().with_store(store(&clock));
+        let limiter = store(&clock).limiter("test", lines).unwrap();
         use_up(&limiter, &clock);
         let saved = limiter.store().save(&path).unwrap();
         assert_eq!(saved, 3 * lines.len(), "{lines:?}");
@@ -80,7 +80,7 @@ fn a_restart_changes_no_decision() {
         let (restored, count) = MemoryStore::builder().clock(later.clone()).restore(&path).unwrap();
         assert_eq!(count.unwrap(), saved);
         assert_eq!(restored.stats().keys, saved);
-        let again = Limiter::parse(lines).unwrap().with_store(restored);
+        let again = restored.limiter("test", lines).unwrap();
         assert_eq!(afterwards(&again, &later), afterwards(&limiter, &clock), "{lines:?}");
     }
 }
@@ -89,7 +89,7 @@ fn a_restart_changes_no_decision() {
 fn states_that_have_reset_are_not_restored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
-    let limiter = Limiter::parse(["gcra 1/s burst 5"]).unwrap().with_store(store(&at(0)));
+    let limiter = store(&at(0)).limiter("test", ["gcra 1/s burst 5"]).unwrap();
     assert!(limiter.key("a").cost(5).check().unwrap().allowed);
     assert_eq!(limiter.store().save(&path).unwrap(), 1);
     let (store, count) = MemoryStore::builder().clock(at(5)).restore(&path).unwrap();
@@ -100,15 +100,15 @@ fn states_that_have_reset_are_not_restored() {
 fn a_restored_store_keeps_its_own_bound() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
-    let limiter = Limiter::parse(["gcra 1/h"]).unwrap().with_store(store(&at(0)));
-    (0..4_000_u64).for_each(|key| assert!(limiter.check(key.to_le_bytes()).unwrap().allowed));
+    let limiter = store(&at(0)).limiter("test", ["gcra 1/h"]).unwrap();
+    (0..4_000_u64).for_each(|key| assert!(limiter.check(key).unwrap().allowed));
     assert_eq!(limiter.store().save(&path).unwrap(), 4_000);
     let smaller = MemoryStore::builder().max_keys(1_000).clock(at(1));
     let (store, count) = smaller.restore(&path).unwrap();
     assert_eq!((count.unwrap(), store.stats().keys), (1_000, 1_000));
     let larger = MemoryStore::builder().max_keys(1_000_000).clock(at(1));
-    let limiter = limiter.with_store(larger.restore(&path).unwrap().0);
-    (0..4_000_u64).for_each(|key| assert!(!limiter.check(key.to_le_bytes()).unwrap().allowed));
+    let limiter = larger.restore(&path).unwrap().0.limiter("test", ["gcra 1/h"]).unwrap();
+    (0..4_000_u64).for_each(|key| assert!(!limiter.check(key).unwrap().allowed));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_damaged_snapshot_is_rejected_and_the_store_starts_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     let clock = at(0);
-    let limiter = Limiter::parse(POLICIES[13]).unwrap().with_store(store(&clock));
+    let limiter = store(&clock).limiter("test", POLICIES[13]).unwrap();
     use_up(&limiter, &clock);
     limiter.store().save(&path).unwrap();
     let whole = fs::read(&path).unwrap();
@@ -128,7 +128,7 @@ fn a_damaged_snapshot_is_rejected_and_the_store_starts_empty() {
         assert!(error.is_damaged() && !error.is_missing(), "{what}: {error}");
         assert!(error.to_string().contains("start empty"), "{error}");
         assert_eq!(store.stats().keys, 0);
-        let fresh = Limiter::parse(["gcra 1/s burst 1"]).unwrap().with_store(store);
+        let fresh = store.limiter("test", ["gcra 1/s burst 1"]).unwrap();
         assert!(fresh.check("a").unwrap().allowed);
     };
     is_rejected(b"", "an empty file");
@@ -160,7 +160,7 @@ fn saving_replaces_the_file_atomically_and_only_its_owner_can_read_it() {
     let path = folder.path().join("states");
     fs::write(&path, "an older file").unwrap();
     let limiter = Limiter::parse(["gcra 1/h"]).unwrap();
-    limiter.check("a").unwrap();
+    let _ = limiter.check("a").unwrap();
     assert_eq!(limiter.store().save(&path).unwrap(), 1);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     #[cfg(unix)]
@@ -177,7 +177,7 @@ fn threads_may_save_at_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("states");
     let limiter = Limiter::parse(["gcra 1/h"]).unwrap();
-    (0..500_u64).for_each(|key| assert!(limiter.check(key.to_le_bytes()).unwrap().allowed));
+    (0..500_u64).for_each(|key| assert!(limiter.check(key).unwrap().allowed));
     std::thread::scope(|scope| {
         let save = || (0..20).for_each(|_| assert_eq!(limiter.store().save(&path).unwrap(), 500));
         (0..2).for_each(|_| drop(scope.spawn(save)));

@@ -145,8 +145,7 @@ impl MemoryStoreBuilder {
             ids: RememberedIds::new(max_keys),
             when_full: self.when_full,
             clock,
-            #[cfg(feature = "wait")]
-            queues: crate::queues::Queues::default(),
+            shared: Arc::default(),
         }
     }
 }

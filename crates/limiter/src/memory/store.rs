@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::Limit;
@@ -13,8 +14,8 @@ use super::table::layout::Layout;
 use super::table::lock::Lock;
 use super::table::shard::Shard;
 use crate::clock::Clock;
-#[cfg(feature = "wait")]
-use crate::queues::Queues;
+use crate::limiter_store::Sealed;
+use crate::shared::Shared;
 
 /// A store in the memory of this process.
 ///
@@ -32,11 +33,11 @@ use crate::queues::Queues;
 ///   chance that two of ten million keys share a hash is below one in a billion.
 ///
 /// ```
-/// use tollgate::{Limiter, MemoryStore, WhenFull};
+/// use tollgate::{MemoryStore, WhenFull};
 ///
 /// let store = MemoryStore::builder().max_keys(100_000).when_full(WhenFull::Allow).build()?;
-/// let login = Limiter::parse(["sliding-counters 5/min"])?.with_name("login")?.with_store(store.clone());
-/// let search = Limiter::parse(["gcra 100/s burst 200"])?.with_name("search")?.with_store(store);
+/// let login = store.limiter("login", ["sliding-counters 5/min"])?;
+/// let search = store.limiter("search", ["gcra 100/s burst 200"])?;
 /// assert!(login.check("203.0.113.9")?.allowed);
 /// assert!(search.check("203.0.113.9")?.allowed);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,9 +51,7 @@ pub struct MemoryStore {
     pub(super) ids: RememberedIds,
     pub(super) when_full: WhenFull,
     pub(super) clock: Clock,
-    /// Callers that wait for a check to pass, through any limiter on this store.
-    #[cfg(feature = "wait")]
-    pub(super) queues: Queues,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// A number that distinguishes the stores of this process. The hash of a key does not: stores that were
@@ -119,16 +118,6 @@ impl MemoryStore {
         &self.clock
     }
 
-    #[cfg(feature = "wait")]
-    pub(crate) fn queues(&self) -> &Queues {
-        &self.queues
-    }
-
-    /// Returns the index of the terms of a limit, for later checks of that limit.
-    pub(crate) fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32> {
-        self.layout.terms.index_of(&limit.terms()?).and_then(NonZeroU32::new)
-    }
-
     #[inline]
     pub(super) fn shard_index(&self, hash: Hash) -> usize {
         index_in(self.shards.len(), hash.shard)
@@ -137,6 +126,20 @@ impl MemoryStore {
     #[inline]
     pub(super) fn shard(&self, index: usize) -> Option<&Lock<Shard>> {
         self.shards.get(index).map(|shard| &shard.0)
+    }
+}
+
+impl Sealed for MemoryStore {
+    fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32> {
+        self.layout.terms.index_of(&limit.terms()?).and_then(NonZeroU32::new)
     }
 }
 

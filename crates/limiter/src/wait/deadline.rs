@@ -2,18 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-/// An instant of real time; `None` if it is too far away for an [`Instant`].
+/// How long a caller waits, in real time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Deadline(Option<Instant>);
+pub(super) struct Deadline {
+    timeout: Duration,
+    /// `None` if it is too far away for an [`Instant`].
+    end: Option<Instant>,
+}
 
 impl Deadline {
     pub(super) fn after(timeout: Duration) -> Deadline {
-        Deadline(Instant::now().checked_add(timeout))
+        Deadline { timeout, end: Instant::now().checked_add(timeout) }
+    }
+
+    /// Returns how long the caller waits in all.
+    pub(super) fn timeout(self) -> Duration {
+        self.timeout
     }
 
     /// Returns the time until the deadline.
     pub(super) fn remaining(self) -> Duration {
         let until = |end: Instant| end.saturating_duration_since(Instant::now());
-        self.0.map_or(Duration::MAX, until)
+        self.end.map_or(Duration::MAX, until)
     }
 }

@@ -11,20 +11,20 @@ use crate::limiter::Limiter;
 
 const LONG: Duration = Duration::from_secs(60);
 
-type Waiting = Pin<Box<dyn Future<Output = Result<Decision, Error>> + Send>>;
+type Waiting = Pin<Box<dyn Future<Output = Result<Allowed, Error>> + Send>>;
 
 fn limiter() -> Limiter {
     "concurrency 64 ttl 1h".parse().unwrap()
 }
 
-fn poll(waiting: &mut Waiting) -> Poll<Result<Decision, Error>> {
+fn poll(waiting: &mut Waiting) -> Poll<Result<Allowed, Error>> {
     waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Returns `count` waiting futures, each polled once.
 fn queue(limiter: &Limiter, count: usize) -> Vec<Waiting> {
     let wait = |_| {
-        let mut waiting: Waiting = Box::pin(limiter.key("a").until_ready(LONG));
+        let mut waiting: Waiting = Box::pin(limiter.key("a").check_within(LONG));
         assert!(poll(&mut waiting).is_pending());
         waiting
     };
@@ -34,14 +34,14 @@ fn queue(limiter: &Limiter, count: usize) -> Vec<Waiting> {
 #[test]
 fn no_waiter_is_left_behind() {
     let limiter = limiter();
-    let all = limiter.key("a").cost(64).lease().unwrap().lease;
+    let all = limiter.key("a").cost(64).lease().unwrap();
     let mut waiting = queue(&limiter, 6);
     assert_eq!(limiter.queues().len(), 6);
 
     // One from the middle, the first, and one whose timeout passes at once.
     drop(waiting.remove(3));
     drop(waiting.remove(0));
-    assert!(!limiter.key("a").wait(Duration::ZERO).unwrap().allowed);
+    assert!(limiter.key("a").blocking_check_within(Duration::ZERO).unwrap_err().is_timeout());
     assert_eq!(limiter.queues().len(), 4);
 
     drop(all);
@@ -56,7 +56,7 @@ fn dropping_waiters_leaves_other_queues_alone() {
     let limiter = limiter();
     let _all = ["a", "b"].map(|key| limiter.key(key).cost(64).lease().unwrap());
     let on_a = queue(&limiter, 2);
-    let mut on_b: Waiting = Box::pin(limiter.key("b").until_ready(LONG));
+    let mut on_b: Waiting = Box::pin(limiter.key("b").check_within(LONG));
     assert!(poll(&mut on_b).is_pending());
     drop(on_a);
     assert_eq!(limiter.queues().len(), 1);
@@ -67,13 +67,13 @@ fn dropping_waiters_leaves_other_queues_alone() {
 #[test]
 fn threads_are_served_in_the_order_of_arrival() {
     let limiter = limiter();
-    let all = limiter.key("a").cost(64).lease().unwrap().lease;
+    let all = limiter.key("a").cost(64).lease().unwrap();
     let left = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for arrival in 0..16 {
             let (limiter, left) = (&limiter, &left);
             let thread = scope.spawn(move || {
-                let decision = limiter.key("a").wait(LONG).unwrap();
+                let decision = limiter.key("a").blocking_check_within(LONG).unwrap();
                 left.lock().unwrap().insert(arrival, decision.remaining);
             });
             while limiter.queues().len() <= arrival && !thread.is_finished() {
@@ -92,16 +92,15 @@ fn threads_are_served_in_the_order_of_arrival() {
 #[test]
 fn limiters_of_one_store_share_its_queues() {
     let limiter = limiter();
-    let all = limiter.key("a").cost(64).lease().unwrap().lease;
-    let raised = Limiter::parse(["concurrency 65 ttl 1h"]).unwrap();
-    let raised = raised.with_store(limiter.store().clone());
+    let all = limiter.key("a").cost(64).lease().unwrap();
+    let raised = limiter.with_limits(vec!["concurrency 65 ttl 1h".parse().unwrap()]);
     let first = queue(&limiter, 1);
     // There is room for it, but it came later.
-    let mut second: Waiting = Box::pin(raised.key("a").until_ready(LONG));
+    let mut second: Waiting = Box::pin(raised.key("a").check_within(LONG));
     assert!(poll(&mut second).is_pending());
     // Another name is another count.
-    let other = limiter.clone().with_name("other").unwrap();
-    assert!(other.key("a").wait(LONG).unwrap().allowed);
+    let other = limiter.store().limiter("other", ["concurrency 64 ttl 1h"]).unwrap();
+    assert!(other.key("a").blocking_check_within(LONG).unwrap().allowed);
 
     drop((first, all));
     assert!(matches!(poll(&mut second), Poll::Ready(Ok(decision)) if decision.allowed));

@@ -2,7 +2,7 @@
 //!
 //! All shards of the batch are locked first; then the operations are decided one after the other.
 
-use tollgate_core::{Act, Decision, Item, Key, Name, Op, StoreError, Subject, Time};
+use tollgate_core::{Decision, Key, Name, Op, StoreError, Subject, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
 use super::single_check::{Record as _, SingleCheck};
@@ -48,10 +48,9 @@ impl MemoryStore {
             match self.check_locked(check, first, &mut locked, now) {
                 Some(decision) => emit(Ok(decision)),
                 None => {
-                    let items = [Item { limit: check.limit, subject: Subject::from(*key) }];
-                    let cost = check.cost;
-                    let op = Op { policy, items: &items, act: Act::Check, cost, id: None };
+                    let op_items = [check.item(Subject::from(*key))];
                     let items = ItemRange { first, count: 1 };
+                    let op = Op::check(policy, &op_items);
                     emit(self.apply_locked(&op, items, &mut locked, now));
                 }
             }

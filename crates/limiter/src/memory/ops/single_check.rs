@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use tollgate_core::{Act, Decision, Limit, Op, Subject, Time};
+use tollgate_core::{Act, Decision, Item, Limit, Op, Subject, Time};
 
 use crate::memory::table::layout::Layout;
 use crate::memory::table::record::{
@@ -21,16 +21,22 @@ pub(crate) struct SingleCheck<'a> {
 }
 
 impl<'a> SingleCheck<'a> {
-    /// Returns the check and its subject if the operation is a check of one limit without an id.
+    /// Returns the check and its subject if the operation is a check of one limit without an id,
+    /// whose status is not asked for.
     #[inline]
     pub(crate) fn of(op: &'a Op<'_>) -> Option<(SingleCheck<'a>, Subject<'a>)> {
         match op.items {
-            [item] if op.act == Act::Check && op.id.is_none() => {
-                let check = SingleCheck { limit: item.limit, terms_index: None, cost: op.cost };
+            [item] if op.act == Act::Check && op.id.is_none() && op.statuses.is_none() => {
+                let check = SingleCheck { limit: item.limit, terms_index: None, cost: item.cost };
                 Some((check, item.subject))
             }
             _ => None,
         }
+    }
+
+    /// Returns the check of this subject as an item of an operation.
+    pub(crate) fn item(&self, subject: Subject<'a>) -> Item<'a> {
+        Item { limit: self.limit, subject, cost: self.cost }
     }
 
     /// Returns whether the limit has the terms with this index.

@@ -1,7 +1,7 @@
 //! Deciding when the store has no room for new states, or none for another id.
 
 use tollgate_core::storage::{Outcome, decide};
-use tollgate_core::{Act, Op, Span, StoreError, Time};
+use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
 use super::states::States;
 use crate::memory::store::{MemoryStore, WhenFull};
@@ -23,7 +23,7 @@ impl MemoryStore {
         let mut after = states.clone();
         // A peek returns what a check would.
         let act = if op.act == Act::Peek { Act::Check } else { op.act };
-        let mut outcome = decide(&Op { act, ..*op }, &mut after, now)?;
+        let mut outcome = decide(&op.with_act(act), &mut after, now)?;
         let is_new =
             |(before, after): (&Option<_>, &Option<_>)| before.is_none() && after.is_some();
         let adds = states.iter().zip(&after).any(is_new);
@@ -57,5 +57,12 @@ fn reject(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError> {
     outcome.decision.retry_after = Some(RETRY_WHEN_FULL);
     outcome.decision.reset_after = RETRY_WHEN_FULL;
     outcome.decision.bound_reset_after = RETRY_WHEN_FULL;
+    // Each limit has no room.
+    let full = |item: &Item<'_>| {
+        let mut status = outcome.decision.only_status();
+        status.limit = item.limit.capacity();
+        status
+    };
+    op.report(op.items.iter().map(full));
     Ok(outcome)
 }

@@ -1,0 +1,91 @@
+//! A store that is chosen at run time.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use tollgate_core::{Apply, Decision, Limit, Op, Store, StoreError, Time};
+
+use crate::limiter_store::Sealed;
+use crate::memory::MemoryStore;
+use crate::shared::Shared;
+
+/// A store that is chosen at run time: Redis, memory, or any other [`Store`]. Operations of a limiter
+/// on it are awaited.
+///
+/// [`open`](crate::open) creates the store that a URL names.
+///
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = tollgate::open("memory:").await?;
+/// let login = store.limiter("login", ["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
+/// let decision = login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check().await?;
+/// assert!(decision.allowed);
+/// # Ok(())
+/// # }
+/// # futures_executor::block_on(example()).unwrap();
+/// ```
+pub struct AnyStore {
+    store: Arc<dyn Store>,
+    shared: Arc<Shared>,
+    is_remote: bool,
+}
+
+impl AnyStore {
+    /// Wraps a store, such as a `RedisStore` with its own settings, or a store of your own.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Arc<AnyStore> {
+        Arc::new(AnyStore { store, shared: Arc::default(), is_remote: true })
+    }
+
+    /// Wraps a store in memory, for code that takes a `Limiter<AnyStore>`. Limiters on either share their
+    /// names and their queues of waiters.
+    ///
+    /// ```
+    /// use tollgate::{AnyStore, Clock, MemoryStore};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let memory = MemoryStore::builder().clock(Clock::manual()).build()?;
+    /// let limiter = AnyStore::memory(memory).limiter("api", ["gcra 1/s burst 1"])?;
+    /// assert!(limiter.check("a").await?.allowed);
+    /// # Ok(())
+    /// # }
+    /// # futures_executor::block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn memory(store: Arc<MemoryStore>) -> Arc<AnyStore> {
+        let shared = Arc::clone(store.shared());
+        Arc::new(AnyStore { store, shared, is_remote: false })
+    }
+}
+
+impl Store for AnyStore {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        self.store.apply(ops, at, out)
+    }
+}
+
+impl Sealed for AnyStore {
+    fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_remote
+    }
+
+    fn terms_index(&self, _limit: &Limit) -> Option<NonZeroU32> {
+        None
+    }
+}
+
+impl fmt::Debug for AnyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyStore").field("is_remote", &self.is_remote).finish_non_exhaustive()
+    }
+}

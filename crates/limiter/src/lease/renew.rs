@@ -1,0 +1,73 @@
+//! A lease that renews itself while work goes on.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use futures_timer::Delay;
+use tollgate_core::{Act, Algorithm, Limit};
+
+use super::Lease;
+use crate::error::Error;
+use crate::limiter_store::LimiterStore;
+
+/// A lease is renewed this many times before it would end, so that one renewal may fail.
+const RENEWALS_PER_TTL: u32 = 3;
+
+impl<S: LimiterStore> Lease<S> {
+    /// Does some work, and renews the lease meanwhile, so that it lasts as long as the work. Needs no
+    /// runtime.
+    ///
+    /// If the lease is lost, because the store was unavailable for a whole `ttl` or someone has
+    /// released it, the work is dropped: another may hold the lease by then.
+    ///
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = tollgate::open("memory:").await?;
+    /// let reports = store.limiter("reports", ["concurrency 1 ttl 30s"])?;
+    /// let lease = reports.key("daily").lease().await?;
+    /// let pages = lease.renew_while(async { 12 }).await?;
+    /// assert_eq!(pages, 12);
+    /// # Ok(())
+    /// # }
+    /// # futures_executor::block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if the lease was [lost](Error::is_lease_lost) before the work was done.
+    pub async fn renew_while<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
+        let mut work = pin!(work);
+        let mut renewing = pin!(self.renew_until_lost());
+        poll_fn(|context| {
+            if let Poll::Ready(output) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(output));
+            }
+            renewing.as_mut().poll(context).map(|()| Err(Error::lease_lost()))
+        })
+        .await
+    }
+
+    /// Renews the lease again and again, and returns when it is lost.
+    async fn renew_until_lost(&self) {
+        let ttl = self.ttl();
+        let mut renewed = Instant::now();
+        while renewed.elapsed() < ttl {
+            Delay::new(ttl / RENEWALS_PER_TTL).await;
+            let asked = Instant::now();
+            match self.request.as_request().apply_async(Act::Renew).await {
+                Ok(decision) if decision.allowed => renewed = asked,
+                Ok(_) => return,
+                // The next renewal may succeed.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Returns the shortest time after which a part of the lease ends.
+    fn ttl(&self) -> Duration {
+        let limits = self.request.limiter().policy().limits().iter();
+        let leases = limits.filter(|limit| limit.algorithm() == Algorithm::Concurrency);
+        leases.filter_map(Limit::full_reset_after).min().map_or(Duration::MAX, Duration::from)
+    }
+}

@@ -1,0 +1,30 @@
+//! The stores that a limiter can be on.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use tollgate_core::{Limit, Store};
+
+use crate::any_store::AnyStore;
+use crate::memory::MemoryStore;
+use crate::shared::Shared;
+
+/// A store that a [`Limiter`](crate::Limiter) can be on: [`MemoryStore`], where every operation
+/// returns at once, or [`AnyStore`], where it is awaited. No other type implements it: any other
+/// [`Store`](crate::Store) becomes an [`AnyStore`].
+pub trait LimiterStore: Store + Sealed + 'static {}
+
+/// What a limiter needs of its store.
+pub trait Sealed {
+    /// Returns what the limiters on this store share.
+    fn shared(&self) -> &Arc<Shared>;
+
+    /// Returns whether others may change the state without a limiter of this process noticing.
+    fn is_remote(&self) -> bool;
+
+    /// Returns the index of the terms of a limit, for later checks of that limit.
+    fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32>;
+}
+
+impl LimiterStore for MemoryStore {}
+impl LimiterStore for AnyStore {}

@@ -1,0 +1,88 @@
+//! Opens the store that a URL names.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::any_store::AnyStore;
+
+/// Opens the store that a URL names, with its default settings.
+///
+/// | URL | store |
+/// |---|---|
+/// | `memory:` | the memory of this process |
+/// | `redis://host:port`, `rediss://…` | Redis or Valkey, without or with TLS |
+/// | `redis+cluster://host:port,…` | Redis Cluster |
+/// | `redis+sentinel://host:port,…/name` | the primary that the sentinels know by that name |
+///
+/// All but `memory:` need the feature `redis`, and a tokio runtime. For other settings build a
+/// `RedisStore` or a [`MemoryStore`](crate::MemoryStore) and wrap it with [`AnyStore::new`] or
+/// [`AnyStore::memory`].
+///
+/// # Errors
+/// Fails if the URL is invalid, or the server does not respond.
+pub async fn open(url: &str) -> Result<Arc<AnyStore>, OpenError> {
+    match url {
+        MEMORY => Ok(AnyStore::memory(Arc::default())),
+        url => open_remote(url).await,
+    }
+}
+
+/// The URL of a store in memory.
+const MEMORY: &str = "memory:";
+
+#[cfg(feature = "redis")]
+async fn open_remote(url: &str) -> Result<Arc<AnyStore>, OpenError> {
+    match tollgate_redis::RedisStore::connect(url).await {
+        Ok(store) => Ok(AnyStore::new(Arc::new(store))),
+        Err(error) => Err(OpenError(Kind::Redis(error))),
+    }
+}
+
+#[cfg(not(feature = "redis"))]
+async fn open_remote(url: &str) -> Result<Arc<AnyStore>, OpenError> {
+    let scheme = url.split(':').next().unwrap_or_default();
+    let is_redis = ["redis", "rediss"].iter().any(|name| scheme.starts_with(name));
+    Err(OpenError(if is_redis { Kind::NoRedis } else { Kind::Url }))
+}
+
+/// The error of a store that cannot be opened.
+#[derive(Debug, Clone)]
+pub struct OpenError(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    #[cfg(feature = "redis")]
+    Redis(tollgate_redis::ConnectError),
+    #[cfg(not(feature = "redis"))]
+    NoRedis,
+    #[cfg(not(feature = "redis"))]
+    Url,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            #[cfg(feature = "redis")]
+            Kind::Redis(error) => error.fmt(f),
+            #[cfg(not(feature = "redis"))]
+            Kind::NoRedis => f.write_str("Redis needs the feature \"redis\" of the crate tollgate"),
+            // Without the URL, which may contain a password.
+            #[cfg(not(feature = "redis"))]
+            Kind::Url => {
+                f.write_str("invalid URL of a store; expected memory: or redis://host:port")
+            }
+        }
+    }
+}
+
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            #[cfg(feature = "redis")]
+            Kind::Redis(error) => error.source(),
+            #[cfg(not(feature = "redis"))]
+            Kind::NoRedis | Kind::Url => None,
+        }
+    }
+}
