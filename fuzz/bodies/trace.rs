@@ -10,8 +10,12 @@ use tollgate_sim::{Lines, Simulator, Step};
 /// Maximum number of limits.
 const MAX_LIMITS: usize = 4;
 /// Limits of an input without limits.
-const LIMITS: [&str; 3] =
-    ["gcra 1/s burst 5", "sliding-counters 10/min per ip", "concurrency 2 ttl 1s"];
+const LIMITS: [&str; 4] = [
+    "gcra 1/s burst 5",
+    "gcra 90000/min of tokens",
+    "sliding-counters 10/min per ip",
+    "concurrency 2 ttl 1s",
+];
 
 pub(crate) fn check(bytes: &[u8]) {
     let lines = lines(bytes);

@@ -27,7 +27,8 @@ pub enum Dialect {
     /// `t` is the time until the limit has reset, and after a denial the time until the same cost
     /// fits. It is omitted if nothing is used, since no time has to pass then; for concurrency,
     /// where a lease becomes free when its holder releases it; and if the cost can never fit. The
-    /// capacity of a bucket is in `tollgate-burst` if it is not `q`.
+    /// capacity of a bucket is in `tollgate-burst` if it is not `q`, the unit of its cost in `qu`
+    /// if it has one.
     #[default]
     Ietf,
     /// As [`Ietf`](Dialect::Ietf) with a blank after each `;`, and `pk` if there is a

@@ -10,16 +10,15 @@ use crate::limit_name::LimitName;
 /// The rate limit headers of one decision.
 ///
 /// ```
-/// use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Time};
+/// use tollgate_core::{Act, Name, PlainStore, Policy, Request, Time};
 /// use tollgate_http::{Dialect, RateLimitHeaders};
 ///
 /// let policy = Policy::parse(Name::new("api")?, ["gcra 1/s burst 2", "fixed-window 1000/h"])?;
-/// let items = policy.items(|_| Key::new(b"203.0.113.9").ok())?;
-/// let check = Op { policy: policy.name(), items: &items, act: Act::Check, cost: 2, id: None };
-/// let store = PlainStore::default();
-/// assert!(store.apply_one(&check, Time::EPOCH)?.allowed);
+/// let (store, request) = (PlainStore::default(), Request::of("203.0.113.9").cost(2));
+/// let check = || request.with_op(&policy, Act::Check, |op| store.apply_one(op, Time::EPOCH));
+/// assert!(check()??.allowed);
 ///
-/// let denied = store.apply_one(&check, Time::EPOCH)?;
+/// let denied = check()??;
 /// let headers = RateLimitHeaders::new(&policy, &denied, Time::EPOCH);
 /// let mut head = Vec::new();
 /// headers.fields(Dialect::Ietf, |name, value| head.push(format!("{name}: {value}")));

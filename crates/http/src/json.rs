@@ -19,7 +19,7 @@ mod millis;
 mod parse;
 mod string;
 
-pub use decision::push_decision;
+pub use decision::{push_decision, push_status};
 pub use millis::Millis;
 pub use parse::{parse_scaled, parse_whole};
 pub use string::push_string;

@@ -1,13 +1,12 @@
 //! Rate limit decisions over HTTP: header fields in eight dialects, problem bodies and JSON.
 //!
 //! ```
-//! use tollgate_core::{Act, Key, Name, Op, PlainStore, Policy, Time};
+//! use tollgate_core::{Act, Name, PlainStore, Policy, Request, Time};
 //! use tollgate_http::{Dialect, RateLimitHeaders};
 //!
 //! let login = Policy::parse(Name::new("login")?, ["gcra 10/min"])?;
-//! let items = login.items(|_| Key::new(b"203.0.113.9").ok())?;
-//! let check = Op { policy: login.name(), items: &items, act: Act::Check, cost: 4, id: None };
-//! let decision = PlainStore::default().apply_one(&check, Time::EPOCH)?;
+//! let (store, request) = (PlainStore::default(), Request::of("203.0.113.9").cost(4));
+//! let decision = request.with_op(&login, Act::Check, |op| store.apply_one(op, Time::EPOCH))??;
 //!
 //! let mut head = Vec::new();
 //! RateLimitHeaders::new(&login, &decision, Time::EPOCH)

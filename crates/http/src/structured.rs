@@ -53,8 +53,8 @@ impl<'o> List<'o> {
         push_number(self.out, number.min(MAX_INTEGER));
     }
 
-    /// Writes a parameter that is a constant string, which needs no escapes.
-    pub(crate) fn with_string(&mut self, key: &'static str, text: &'static str) {
+    /// Writes a parameter that is a constant or a name, which need no escapes.
+    pub(crate) fn with_string(&mut self, key: &'static str, text: &str) {
         self.key(key);
         self.out.push('"');
         self.out.push_str(text);

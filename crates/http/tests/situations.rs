@@ -219,6 +219,23 @@ fn no_number_has_more_than_15_digits() {
     );
 }
 
+/// A quota that says no unit counts requests.
+#[test]
+fn a_unit_of_cost_is_the_unit_of_the_quota() {
+    assert_headers(
+        &["gcra 60/min", "gcra 90000/min of tokens", "concurrency 3 ttl 1s of tokens"],
+        &[1],
+        &[(
+            Ietf,
+            &[
+                r#"ratelimit: "login-3";r=3"#,
+                "ratelimit-policy: \"login-1\";q=60;w=60, \"login-2\";q=90000;qu=\"tokens\";w=60, \
+                     \"login-3\";q=3;qu=\"tokens\"",
+            ],
+        )],
+    );
+}
+
 #[test]
 fn draft_8_has_the_partition_of_the_key() {
     let scene = scene(&["gcra 10/min", "concurrency 20 ttl 1s"]);

@@ -19,7 +19,7 @@ mod value;
 
 pub use diagnostics::Diagnostic;
 pub use listen::{Listen, ParseListenError};
-pub use overrides::Override;
+pub use overrides::{Override, OverrideLimits};
 pub use policy::PolicyConfig;
 pub use server::ServerConfig;
 pub use store::StoreConfig;

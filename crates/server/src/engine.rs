@@ -2,9 +2,9 @@
 
 pub(crate) mod active_policy;
 pub(crate) mod counts;
-pub(crate) mod keys;
 pub(crate) mod latency;
 pub(crate) mod operation;
+mod overrides;
 pub(crate) mod policies;
 mod store;
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
 use tollgate::StoreStats;
-use tollgate_core::{Act, Decision, Item, Op, Span, StoreError, Time};
+use tollgate_core::{Act, Decision, Item, Op, RequestError, Span, StoreError, Time};
 
 use crate::config::PolicyConfig;
 use counts::{Outcome, OutcomeCounters, Reloads};
@@ -103,15 +103,9 @@ impl Engine {
             return Answers::new();
         }
         items.extend(candidates.iter().flat_map(|candidate| candidate.items()));
-        let mut left = items.as_slice();
-        let mut take = |count| {
-            let (own, others) = left.split_at_checked(count).unwrap_or_default();
-            left = others;
-            own
+        let Ok(ops) = ops(operations.clone(), count, &candidates, &items) else {
+            return operations.map(|_| Err(StoreError::unanswered())).collect();
         };
-        let mut ops: SmallVec<[Op<'_>; 1]> = SmallVec::with_capacity(count);
-        operations.clone().for_each(|operation| ops.push(operation.op(take(operation.len()))));
-        ops.extend(candidates.iter().map(|candidate| candidate.op(take(candidate.len()))));
         let mut answers: Answers = ops.iter().map(|_| Err(StoreError::unanswered())).collect();
         self.apply(worker_id, &ops, &mut answers).await;
         if !candidates.is_empty() {
@@ -132,7 +126,9 @@ impl Engine {
             return answers.into_iter().next().unwrap_or(answer);
         }
         let items: SmallVec<[Item<'_>; 1]> = operation.items().collect();
-        self.apply(worker_id, &[operation.op(&items)], std::slice::from_mut(&mut answer)).await;
+        if let Ok(op) = operation.op(&items) {
+            self.apply(worker_id, &[op], std::slice::from_mut(&mut answer)).await;
+        }
         self.enforce(worker_id, operation, &mut answer);
         answer
     }
@@ -194,6 +190,32 @@ impl Engine {
     fn counts<'c>(&'c self, operation: &'c Operation<'_>) -> &'c OutcomeCounters {
         operation.policy().map_or(&self.inline, |policy| policy.counts().as_ref())
     }
+}
+
+/// Returns the operations for the store, followed by those on candidates. Their items are in the same order.
+///
+/// # Errors
+/// Fails if an id is invalid, which was checked when the operation was created.
+fn ops<'i, 'o: 'i, 'a: 'o>(
+    operations: impl Iterator<Item = &'o Operation<'a>>,
+    count: usize,
+    candidates: &[CandidateOperation<'o, 'a>],
+    items: &'i [Item<'i>],
+) -> Result<SmallVec<[Op<'i>; 1]>, RequestError> {
+    let mut left = items;
+    let mut take = |count| {
+        let (own, others) = left.split_at_checked(count).unwrap_or_default();
+        left = others;
+        own
+    };
+    let mut ops = SmallVec::with_capacity(count);
+    for operation in operations {
+        ops.push(operation.op(take(operation.len()))?);
+    }
+    for candidate in candidates {
+        ops.push(candidate.op(take(candidate.len()))?);
+    }
+    Ok(ops)
 }
 
 /// Only operations that admit or deny a client are counted.

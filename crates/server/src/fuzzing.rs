@@ -31,6 +31,10 @@ headers = "x-delta"
 [policy.db]
 limits = ["concurrency 5 ttl 1min", "leaky-bucket size 9 per all"]
 headers = "leaky"
+[policy.model]
+limits = ["gcra 60/min", "gcra 90000/min of tokens", "fixed-window 9/h of bytes per all"]
+candidate = ["gcra 9/s of tokens"]
+overrides = [{ key = "vip", limits = ["unlimited", "gcra 1/s burst 9"] }]
 [policy.all]
 limits = ["request-window 5/s per all"]
 enforce = "silent"
@@ -139,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_config_is_valid() {
-        assert_eq!(Config::parse(CONFIG).map(|config| config.policies.len()), Ok(6));
+        assert_eq!(Config::parse(CONFIG).map(|config| config.policies.len()), Ok(7));
     }
 
     #[test]

@@ -31,7 +31,8 @@ mod server;
 mod trace;
 
 pub use config::{
-    Config, Diagnostic, Listen, Override, ParseListenError, PolicyConfig, ServerConfig, StoreConfig,
+    Config, Diagnostic, Listen, Override, OverrideLimits, ParseListenError, PolicyConfig,
+    ServerConfig, StoreConfig,
 };
 pub use limits::{HttpLimits, RespLimits};
 pub use server::{Server, ServerBuilder};

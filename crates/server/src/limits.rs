@@ -47,14 +47,12 @@ pub struct HttpLimits {
     pub body_bytes: usize,
     /// Maximum number of checks in a batch.
     pub batch: usize,
-    /// Maximum number of requests decided in one call before other connections get a turn.
-    pub pipeline: usize,
     /// Number of bytes of unread responses from which on no more requests are processed.
     pub max_pending_bytes: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
     /// How long a client may leave its responses unread, or a request unfinished, before its connection is
-    /// closed.
+    /// closed. That takes at most twice this time.
     pub timeout: Duration,
     /// How long a connection may be idle between requests. It is closed after at most twice this time.
     pub idle: Duration,
@@ -71,21 +69,11 @@ impl HttpLimits {
             headers: self.headers.clamp(1, MAX_HEADERS),
             head_bytes: self.head_bytes.max(1),
             batch: self.batch.max(1),
-            pipeline: self.pipeline.max(1),
             streams: self.streams.max(1),
             ..self
         }
     }
-
-    /// Returns the maximum size of a request, including the framing of a chunked body that has few chunks.
-    pub(crate) fn request_bytes(&self) -> usize {
-        self.head_bytes.saturating_add(self.body_bytes).saturating_add(CHUNK_FRAMING_BYTES)
-    }
 }
-
-/// Number of bytes reserved for the framing of a chunked body whose request has a head and a body of
-/// maximum size.
-const CHUNK_FRAMING_BYTES: usize = 4 * 1024;
 
 /// Maximum value of [`HttpLimits::headers`].
 pub(crate) const MAX_HEADERS: usize = 128;
@@ -97,7 +85,6 @@ impl Default for HttpLimits {
             head_bytes: 16 * 1024,
             body_bytes: 64 * 1024,
             batch: 1_000,
-            pipeline: 256,
             max_pending_bytes: 1024 * 1024,
             streams: 128,
             timeout: Duration::from_secs(5),

@@ -5,6 +5,7 @@
 pub(crate) mod acceptor;
 pub(crate) mod buffers;
 pub(crate) mod connection_limit;
+pub(crate) mod linger;
 pub(crate) mod pool;
 pub(crate) mod transport;
 pub(crate) mod worker;

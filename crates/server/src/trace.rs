@@ -5,6 +5,8 @@
 #[cfg(feature = "otel")]
 use std::collections::HashMap;
 
+use hyper::HeaderMap;
+use hyper::header::HeaderName;
 use tracing::Span;
 
 /// Creates the span of one HTTP request. It continues the client's trace if the request has a
@@ -23,7 +25,7 @@ pub(crate) fn request(path: &str, parent: Option<&str>) -> Span {
         http.response.status_code = Empty
     );
     if let Some(parent) = parent {
-        let carrier = HashMap::from([(TRACEPARENT.to_owned(), parent.to_owned())]);
+        let carrier = HashMap::from([(TRACEPARENT.to_string(), parent.to_owned())]);
         // This fails if no subscriber collects spans; then there is no trace to continue.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
     }
@@ -41,4 +43,9 @@ pub(crate) fn record_status(span: &Span, status: u16) {
 }
 
 /// The header that carries the client's trace context.
-pub(crate) const TRACEPARENT: &str = "traceparent";
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Returns the client's trace context.
+pub(crate) fn parent(fields: &HeaderMap) -> Option<&str> {
+    fields.get(TRACEPARENT)?.to_str().ok()
+}

@@ -1,4 +1,5 @@
-//! The server allocates memory only for bytes that have arrived, never for lengths that a client announces.
+//! The server allocates memory only for bytes that have arrived, never for lengths that a client announces, and
+//! little of it for a check.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -7,8 +8,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use tollgate_server::Server;
+use tollgate_core::{Name, Policy};
+use tollgate_server::{HttpLimits, Server};
 
 /// Maximum size of an allocation before as many bytes have arrived.
 const MAX_ALLOCATION: usize = 64 * 1024;
@@ -18,6 +22,9 @@ static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
 /// Number of bytes in use.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of allocations so far.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Tests that measure memory run one at a time.
 static EXCLUSIVE: Mutex<()> = Mutex::new(());
@@ -34,6 +41,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 // SAFETY: every call is passed to the system's allocator.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller upholds the contract.
@@ -47,6 +55,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
         LARGEST.fetch_max(size, Ordering::Relaxed);
         LIVE.fetch_add(size, Ordering::Relaxed);
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
@@ -131,4 +140,85 @@ fn idle_connections_keep_no_memory() {
     let [before, after] = used;
     let more = after.saturating_sub(before);
     assert!(more < CLIENTS * 8 * 1024, "{more} bytes for {CLIENTS} idle connections");
+}
+
+fn http_server(timeout: Duration) -> Server {
+    let mut limits = HttpLimits::default();
+    limits.timeout = timeout;
+    let policy = Policy::parse(Name::default(), ["gcra 10/s burst 20"]).unwrap();
+    let builder = Server::builder().http("127.0.0.1:0".parse().unwrap()).threads(1);
+    builder.http_limits(limits).policy(policy).start().unwrap()
+}
+
+/// Sends a request, and reads its response in one or more pieces.
+fn exchange(client: &mut TcpStream, request: &[u8], buffer: &mut [u8]) {
+    client.write_all(request).unwrap();
+    let (mut filled, mut end) = (0, None);
+    while end.is_none_or(|end| filled < end) {
+        let count = client.read(buffer.get_mut(filled..).unwrap()).unwrap();
+        assert!(count > 0, "closed");
+        filled += count;
+        let head = std::str::from_utf8(buffer.get(..filled).unwrap()).unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        end = head.split_once("\r\n\r\n").map(|(head, _)| {
+            let length = head.split_once("content-length: ").unwrap().1;
+            let length = length.split("\r\n").next().unwrap();
+            head.len() + 4 + length.parse::<usize>().unwrap()
+        });
+    }
+}
+
+fn check(body: &str) -> Vec<u8> {
+    let head = "POST /v1/peek HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into()
+}
+
+/// hyper's buffers grow to a bound, and are freed when nothing has happened for one or two timeouts.
+#[test]
+fn quiet_http_connections_keep_no_buffers() {
+    const CLIENTS: usize = 50;
+    let _exclusive = EXCLUSIVE.lock().unwrap();
+    let server = http_server(Duration::from_secs(1));
+    let address = server.http().unwrap();
+    let mut buffer = vec![0; 1 << 20];
+    let mut probe = TcpStream::connect(address).unwrap();
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let (page, large) = (
+        b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n",
+        check(&format!("{{\"key\":\"k\"{}}}", " ".repeat(65_000))),
+    );
+    // Now all connections are accepted, and the server has all that it allocates only once.
+    exchange(&mut probe, &large, &mut buffer);
+    exchange(&mut probe, page, &mut buffer);
+    let before = LIVE.load(Ordering::Relaxed);
+    for client in &mut clients {
+        exchange(client, &large, &mut buffer);
+        exchange(client, page, &mut buffer);
+    }
+    let more = || LIVE.load(Ordering::Relaxed).saturating_sub(before);
+    println!("{} bytes for each connection in use", more() / CLIENTS);
+    assert!(more() < CLIENTS * 64 * 1024, "{} bytes for {CLIENTS} connections", more());
+    let begin = Instant::now();
+    while more() > CLIENTS * 1024 {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{} bytes are kept", more());
+        sleep(Duration::from_millis(10));
+    }
+    println!("{} bytes for each quiet connection", more() / CLIENTS);
+    clients.iter_mut().for_each(|client| exchange(client, page, &mut buffer));
+}
+
+/// What is allocated for each check: hyper's channel for the body, and the text of the response.
+#[test]
+fn a_check_over_http_allocates_little() {
+    const CHECKS: usize = 1_000;
+    let _exclusive = EXCLUSIVE.lock().unwrap();
+    let server = http_server(Duration::from_secs(3_600));
+    let mut client = TcpStream::connect(server.http().unwrap()).unwrap();
+    let (request, mut buffer) = (check("{\"key\":\"user-42\"}"), vec![0; 4_096]);
+    (0..100).for_each(|_| exchange(&mut client, &request, &mut buffer));
+    let before = COUNT.load(Ordering::Relaxed);
+    (0..CHECKS).for_each(|_| exchange(&mut client, &request, &mut buffer));
+    let count = COUNT.load(Ordering::Relaxed) - before;
+    println!("{count} allocations in {CHECKS} checks");
+    assert!(count <= 3 * CHECKS + 10, "{count} allocations in {CHECKS} checks");
 }

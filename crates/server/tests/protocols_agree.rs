@@ -19,8 +19,9 @@ use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Span, Time}
 use tollgate_core::Act;
 use tollgate_server::ServerBuilder;
 
-/// Policies with one key, with leases, with several subjects, and with limits for all keys together.
-const POLICIES: [(&str, &[&str]); 5] = [
+/// Policies with one key, with leases, with several subjects, with limits for all keys together, and with costs of
+/// two units.
+const POLICIES: [(&str, &[&str]); 6] = [
     ("default", &["gcra 7/s burst 20", "fixed-window 60/min"]),
     ("db", &["concurrency 15 ttl 5s"]),
     (
@@ -36,9 +37,17 @@ const POLICIES: [(&str, &[&str]); 5] = [
         ],
     ),
     ("all", &["fixed-window 30/s per all"]),
+    (
+        "model",
+        &[
+            "gcra 60/min burst 20",
+            "gcra 90000/min burst 900 of tokens",
+            "fixed-window 500/s of bytes per all",
+        ],
+    ),
 ];
 
-fn policies() -> [Policy; 5] {
+fn policies() -> [Policy; 6] {
     POLICIES.map(|(name, lines)| policy(name, lines))
 }
 
@@ -51,6 +60,8 @@ struct Operation {
     /// The nameless key, the address and the user.
     keys: [u8; 3],
     cost: Option<u64>,
+    /// Costs of tokens and bytes, which only one policy knows.
+    unit_costs: [Option<u64>; 2],
     factor: Option<&'static str>,
     id: Option<u8>,
     /// Time since the previous operation.
@@ -71,10 +82,17 @@ fn operation() -> impl Strategy<Value = Operation> {
     let factor = prop_oneof![5 => Just(None), 1 => factor.prop_map(Some)];
     let act = prop_oneof![2 => Just(Act::Check), 3 => select(Act::ALL.to_vec())];
     let first = (act, 0..POLICIES.len(), [0_u8..3, 0_u8..3, 0_u8..3], any::<bool>());
-    (first, of(cost), factor, of(0_u8..4), delay).prop_map(
-        |((act, policy, keys, proxy), cost, factor, id, delay)| {
+    let unit_cost =
+        || prop_oneof![10 => 0_u64..300, 1 => Just(901), 1 => Just(u64::from(u32::MAX))];
+    let unit_costs = [of(unit_cost()), of(unit_cost())];
+    // A unit that no limit has is an error.
+    let has_units = prop_oneof![30 => Just(false), 1 => Just(true)];
+    (first, of(cost), (unit_costs, has_units), factor, of(0_u8..4), delay).prop_map(
+        |((act, policy, keys, proxy), cost, (unit_costs, has_units), factor, id, delay)| {
             let delay = Duration::from_micros(delay);
-            Operation { act, policy, keys, cost, factor, id, delay, proxy }
+            let has_units = has_units || POLICIES[policy].0 == "model";
+            let unit_costs = unit_costs.map(|cost| cost.filter(|_| has_units));
+            Operation { act, policy, keys, cost, unit_costs, factor, id, delay, proxy }
         },
     )
 }
@@ -90,6 +108,11 @@ impl Operation {
             "all" => vec![],
             _ => vec![key("", nameless)],
         }
+    }
+
+    fn unit_costs(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let costs = ["tokens", "bytes"].into_iter().zip(self.unit_costs);
+        costs.filter_map(|(unit, cost)| Some((unit, cost?)))
     }
 
     fn id(&self) -> Option<String> {
@@ -111,6 +134,9 @@ impl Operation {
         for (name, value) in options {
             args.extend(value.into_iter().flat_map(|value| [name.into(), value]));
         }
+        args.extend(
+            self.unit_costs().flat_map(|(unit, cost)| ["COST".into(), format!("{unit}={cost}")]),
+        );
         args
     }
 
@@ -126,6 +152,11 @@ impl Operation {
             body.insert("keys".into(), Value::Object(named.collect()));
         }
         body.extend(self.cost.map(|cost| ("cost".into(), cost.into())));
+        let costs: Map<_, _> =
+            self.unit_costs().map(|(unit, cost)| (unit.to_owned(), cost.into())).collect();
+        if !costs.is_empty() {
+            body.insert("costs".into(), Value::Object(costs));
+        }
         body.extend(self.id().map(|id| ("id".into(), id.into())));
         let text = json!(body).to_string();
         // The factor is inserted as text, since a float could be another number.
@@ -152,13 +183,18 @@ impl Operation {
         for (name, value) in options {
             target.extend(value.map(|value| format!("&{name}={value}")));
         }
+        target.extend(self.unit_costs().map(|(unit, cost)| format!("&cost.{unit}={cost}")));
         target
     }
 
     /// Returns the decision of the library.
-    fn apply(&self, limiters: &[Limiter; 5]) -> Result<Decision, Error> {
+    fn apply(&self, limiters: &[Limiter; 6]) -> Result<Decision, Error> {
         let (keys, id) = (self.keys(), self.id());
+        let keys: Vec<_> = keys.iter().map(|(name, key)| (*name, key)).collect();
         let mut request = limiters[self.policy].keys(&keys).cost(self.cost.unwrap_or(1));
+        for (unit, cost) in self.unit_costs() {
+            request = request.cost_of(unit, cost);
+        }
         if let Some(factor) = self.factor {
             request = request.factor(factor.parse().unwrap());
         }
@@ -283,7 +319,7 @@ proptest! {
         let start = || policies().into_iter().fold(server_on(&clock), ServerBuilder::policy).start().unwrap();
         let (http, resp) = (start(), start());
         let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-        let limiters = policies().map(|policy| Limiter::new(policy).with_store(store.clone()));
+        let limiters = POLICIES.map(|(name, lines)| store.limiter(name, lines.iter().copied()).unwrap());
         let (mut by_http, mut by_resp) = (Client::http(&http), Client::resp(&resp));
         for operation in &sequence {
             clock.advance(operation.delay);

@@ -170,7 +170,9 @@ proptest! {
         let [api, login] = policies();
         let server = server_on(&clock).policy(api).policy(login).start().unwrap();
         let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
-        let limiters = policies().map(|policy| Limiter::new(policy).with_store(store.clone()));
+        let limiters = policies().map(|policy| {
+            store.limiter(policy.name().as_str(), policy.limits().iter().cloned()).unwrap()
+        });
         let mut client = Client::resp(&server);
         for operation in &sequence {
             clock.advance(operation.delay);

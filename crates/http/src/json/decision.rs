@@ -1,6 +1,6 @@
-//! A decision as members of a JSON object.
+//! A decision, and the status of one limit, as members of a JSON object.
 
-use tollgate_core::Decision;
+use tollgate_core::{Decision, LimitStatus};
 
 use super::millis::Millis;
 use crate::number::push_number;
@@ -11,9 +11,16 @@ use crate::number::push_number;
 /// `limit` and `remaining` are `null` for an unlimited policy, `retry_after_ms` is `null` if the
 /// cost can never fit.
 pub fn push_decision(out: &mut String, decision: &Decision) {
-    let Decision { allowed, limit, remaining, retry_after, reset_after, .. } = *decision;
-    out.push_str(if allowed { "\"allowed\":true" } else { "\"allowed\":false" });
-    out.push_str(",\"limit\":");
+    out.push_str(if decision.allowed { "\"allowed\":true," } else { "\"allowed\":false," });
+    // The numbers of a policy have the names that those of its limits have.
+    push_status(out, &decision.only_status());
+}
+
+/// Appends the members of a JSON object that describe the status of a limit, from `limit` to
+/// `reset_after_ms`, without the braces. They can be `null` as in [`push_decision`].
+pub fn push_status(out: &mut String, status: &LimitStatus) {
+    let LimitStatus { limit, remaining, retry_after, reset_after, .. } = *status;
+    out.push_str("\"limit\":");
     push_number_or_null(out, limit);
     out.push_str(",\"remaining\":");
     push_number_or_null(out, remaining);

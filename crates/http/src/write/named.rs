@@ -42,8 +42,11 @@ fn policy(headers: &RateLimitHeaders<'_>, mut list: List<'_>, partition: Option<
         let Some(quota) = Quota::of(limit, headers.now()) else { continue };
         list.name(name);
         list.with_number("q", quota.amount);
-        if quota.is_concurrency {
-            list.with_string("qu", "concurrent-requests");
+        match limit.unit() {
+            Some(unit) => list.with_string("qu", unit.as_str()),
+            None if quota.is_concurrency => list.with_string("qu", "concurrent-requests"),
+            // The default is requests.
+            None => {}
         }
         if let Some(seconds) = quota.window {
             list.with_number("w", seconds);

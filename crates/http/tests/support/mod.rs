@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use tollgate_core::{Act, Decision, Id, Key, Name, Op, PlainStore, Policy, Time};
+use tollgate_core::{Act, Decision, Name, PlainStore, Policy, Request, Time};
 use tollgate_http::{Dialect, RateLimitHeaders};
 
 pub(crate) const KEY: &[u8] = b"203.0.113.9";
@@ -27,10 +27,9 @@ impl Scene {
         id: Option<&str>,
         at: Time,
     ) -> Option<Decision> {
-        let items = self.policy.items(|_| Key::new(KEY).ok()).unwrap();
-        let id = id.map(|id| Id::new(id.as_bytes()).unwrap());
-        let op = Op { policy: self.policy.name(), items: &items, act, cost, id };
-        self.store.apply_one(&op, at).ok()
+        let request = Request::of(KEY).cost(cost);
+        let request = id.into_iter().fold(request, Request::id);
+        request.with_op(&self.policy, act, |op| self.store.apply_one(op, at)).unwrap().ok()
     }
 
     pub(crate) fn headers<'a>(&'a self, decision: &'a Decision) -> RateLimitHeaders<'a> {

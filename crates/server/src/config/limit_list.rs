@@ -8,7 +8,8 @@ use super::value::Value;
 /// Maximum length of a limit. The error message for a limit quotes all of it.
 const MAX_LINE_BYTES: usize = 1024;
 
-const EXPECTED: &str = "a list of limits, such as [\"gcra 100/s burst 200\"]";
+/// What a list of limits looks like, for error messages.
+pub(super) const EXPECTED: &str = "a list of limits, such as [\"gcra 100/s burst 200\"]";
 
 /// Maximum number of limits of a policy. Every check evaluates all of them.
 const MAX_LIMITS: usize = 100;

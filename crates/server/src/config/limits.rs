@@ -26,7 +26,6 @@ pub(super) fn http(diagnostics: &mut Diagnostics<'_>, table: Table<'_>, limits: 
     fields.count("head_bytes", &mut limits.head_bytes, MAX_BYTES);
     fields.count("body_bytes", &mut limits.body_bytes, MAX_BYTES);
     fields.count("batch", &mut limits.batch, MAX_AT_ONCE);
-    fields.count("pipeline", &mut limits.pipeline, MAX_AT_ONCE);
     fields.count("max_pending_bytes", &mut limits.max_pending_bytes, MAX_BYTES);
     fields.count("streams", &mut limits.streams, MAX_STREAMS);
     fields.duration("timeout", &mut limits.timeout, MAX_TIMEOUT);

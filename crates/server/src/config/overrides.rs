@@ -1,15 +1,17 @@
-//! Overrides: `{ key = "user=42", factor = 0.1 }` scales the limits of one key.
+//! Overrides: `{ key = "user=42", factor = 0.1 }` scales the limits of one key, and
+//! `{ key = "user=42", limits = ["gcra 1000/s"] }` gives it its own.
 
 use std::collections::HashSet;
 
-use tollgate_core::{Decimal, Key, Limit, Name};
+use tollgate_core::{Decimal, Key, Limit, LimitError, Name};
 use toml::de::DeValue;
 
 use super::diagnostics::{Diagnostics, quoted, unquoted};
+use super::limit_list;
 use super::value::{Table, Value, join_or};
 use crate::policy::required_keys::RequiredKeys;
 
-/// A key whose limits are scaled by a factor.
+/// A key with limits of its own.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Override {
@@ -17,8 +19,111 @@ pub struct Override {
     pub subject: Option<Name>,
     /// The key.
     pub key: Box<[u8]>,
-    /// How many times stricter the limits that count this key are for it.
-    pub factor: Decimal,
+    /// What the limits that count this key are for it.
+    pub limits: OverrideLimits,
+}
+
+/// The limits of a key with an override.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum OverrideLimits {
+    /// Those of the policy, this many times as tight.
+    Factor(Decimal),
+    /// One limit for each limit of the policy that counts the key, in order: of the same rule, or unlimited.
+    /// They have the `per` and `of` of the limit they replace.
+    Own(Vec<Limit>),
+}
+
+/// Why an override does not fit the limits of its policy.
+#[derive(Debug)]
+pub(crate) struct Misfit {
+    /// Index of the own limit that does not fit, if it is one.
+    line: Option<usize>,
+    pub(crate) message: String,
+}
+
+impl Override {
+    /// Returns the limits that replace those of a policy for this key, with their positions.
+    ///
+    /// # Errors
+    /// Fails if a limit cannot be scaled by the factor, or if the key's own limits do not fit those of the
+    /// policy.
+    pub(crate) fn replace(&self, limits: &[Limit]) -> Result<Vec<(usize, Limit)>, Misfit> {
+        let counting = self.counting(limits);
+        match &self.limits {
+            OverrideLimits::Factor(factor) => counting
+                .map(|(position, limit)| Ok((position, limit.scaled(*factor)?)))
+                .collect::<Result<_, LimitError>>()
+                .map_err(|error| Misfit { line: None, message: error.to_string() }),
+            OverrideLimits::Own(own) => replace_each(&counting.collect::<Vec<_>>(), own),
+        }
+    }
+
+    /// Returns the limits that replace those of a candidate for this key, with their positions. Only a factor
+    /// says what they would be. A limit that cannot be scaled stays as it is.
+    pub(crate) fn replace_candidate(&self, limits: &[Limit]) -> Vec<(usize, Limit)> {
+        let OverrideLimits::Factor(factor) = self.limits else { return Vec::new() };
+        let scaled = |(position, limit): (_, &Limit)| Some((position, limit.scaled(factor).ok()?));
+        self.counting(limits).filter_map(scaled).collect()
+    }
+
+    /// Returns the limits that count this key, with their positions.
+    fn counting<'l>(&self, limits: &'l [Limit]) -> impl Iterator<Item = (usize, &'l Limit)> {
+        limits.iter().enumerate().filter(|(_, limit)| limit.per() == self.subject.as_ref())
+    }
+}
+
+fn replace_each(
+    counting: &[(usize, &Limit)],
+    own: &[Limit],
+) -> Result<Vec<(usize, Limit)>, Misfit> {
+    if counting.len() != own.len() {
+        let (given, expected) = (own.len(), counting.len());
+        let plural = if given == 1 { "" } else { "s" };
+        let lines: Vec<_> = counting.iter().map(|(_, limit)| format!("\"{limit}\"")).collect();
+        let message = format!(
+            "has {given} limit{plural}; expected {expected}, one for each limit that counts the key: {}",
+            lines.join(", ")
+        );
+        return Err(Misfit { line: None, message });
+    }
+    let replace = |(index, ((position, limit), own)): (usize, (&(usize, &Limit), &Limit))| {
+        let misfit = |expected| Misfit {
+            line: Some(index),
+            message: format!("is \"{own}\"; expected {expected}"),
+        };
+        Ok((*position, in_place_of(limit, own).map_err(misfit)?))
+    };
+    counting.iter().zip(own).enumerate().map(replace).collect()
+}
+
+/// Returns a key's own limit, with the `per` and `of` of the limit it replaces.
+///
+/// # Errors
+/// Fails with what is expected if its `per` or `of` is another, or its rule is. What a state of one rule counts
+/// means nothing to another, so that each change of the override would forget the key.
+fn in_place_of(limit: &Limit, own: &Limit) -> Result<Limit, String> {
+    let words = [("per", limit.per(), own.per()), ("of", limit.unit(), own.unit())];
+    if let Some((word, name, _)) =
+        words.into_iter().find(|(_, name, own)| own.is_some() && own != name)
+    {
+        return Err(match name {
+            Some(name) => format!("{word} {name}, as in \"{limit}\", or no {word}"),
+            None => format!("no {word}, as in \"{limit}\""),
+        });
+    }
+    let mut replaced = own.clone();
+    // The names are valid: they are those of the limit.
+    if let Some(name) = limit.per() {
+        replaced = replaced.with_per(name.as_str()).map_err(|error| error.to_string())?;
+    }
+    if let Some(unit) = limit.unit() {
+        replaced = replaced.with_unit(unit.as_str()).map_err(|error| error.to_string())?;
+    }
+    if replaced.keeps_state_of(limit) || replaced.capacity().is_none() {
+        return Ok(replaced);
+    }
+    Err(format!("a limit that counts as \"{limit}\" does, or unlimited"))
 }
 
 impl RequiredKeys {
@@ -62,12 +167,16 @@ pub(super) fn read(
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for item in &items {
-        let Some(one) =
+        let Some((one, own)) =
             item.table(diagnostics).and_then(|table| read_one(diagnostics, table, required))
         else {
             continue;
         };
-        one.check(diagnostics, item, limits);
+        match (one.replace(limits), own) {
+            (Ok(_), _) => {}
+            (Err(misfit), None) => diagnostics.error(item.at(), misfit.message),
+            (Err(misfit), Some(own)) => misfit.report(diagnostics, &own),
+        }
         if !seen.insert((one.subject.clone(), one.key.clone())) {
             diagnostics.error(item.at(), format!("{} has a duplicate key", value.path()));
         }
@@ -76,21 +185,31 @@ pub(super) fn read(
     all
 }
 
-fn read_one(
+impl Misfit {
+    /// Reports it at the own limit, or at the list of own limits.
+    fn report(self, diagnostics: &mut Diagnostics<'_>, own: &Value<'_>) {
+        let lines = own.list(diagnostics, limit_list::EXPECTED).unwrap_or_default();
+        let line = self.line.and_then(|index| lines.get(index));
+        line.unwrap_or(own).error(diagnostics, || self.message);
+    }
+}
+
+/// Reads one override. Returns its own limits, too, as they are in the file.
+fn read_one<'a>(
     diagnostics: &mut Diagnostics<'_>,
-    mut table: Table<'_>,
+    mut table: Table<'a>,
     required: Option<&RequiredKeys>,
-) -> Option<Override> {
+) -> Option<(Override, Option<Value<'a>>)> {
     let key = table.take_required(diagnostics, "key");
     let text = key.as_ref().and_then(|key| key.text(diagnostics, "a key, such as \"user=42\""));
-    let factor =
-        table.take_required(diagnostics, "factor").and_then(|factor| decimal(diagnostics, &factor));
     let at = key.map_or(table.at(), |key| key.at());
+    let (factor, own) = (table.take("factor"), table.take("limits"));
+    let limits = read_limits(diagnostics, &table, factor.as_ref(), own.as_ref());
     let path = table.path().to_owned();
     table.finish(diagnostics);
     match required?.parse_override_key(text?) {
         Ok((subject, key)) => {
-            Some(Override { subject, key: key.as_bytes().into(), factor: factor? })
+            Some((Override { subject, key: key.as_bytes().into(), limits: limits? }, own))
         }
         Err(message) => {
             diagnostics.error(at, format!("{path}: {message}"));
@@ -99,12 +218,26 @@ fn read_one(
     }
 }
 
-impl Override {
-    /// Adds an error if a limit that counts this key cannot be scaled by the factor.
-    fn check(&self, diagnostics: &mut Diagnostics<'_>, item: &Value<'_>, limits: &[Limit]) {
-        let own = limits.iter().filter(|limit| limit.per() == self.subject.as_ref());
-        if let Some(error) = own.filter_map(|limit| limit.scaled(self.factor).err()).next() {
-            diagnostics.error(item.at(), error.to_string());
+fn read_limits(
+    diagnostics: &mut Diagnostics<'_>,
+    table: &Table<'_>,
+    factor: Option<&Value<'_>>,
+    own: Option<&Value<'_>>,
+) -> Option<OverrideLimits> {
+    match (factor, own) {
+        (Some(factor), None) => decimal(diagnostics, factor).map(OverrideLimits::Factor),
+        (None, Some(own)) => limit_list::read(diagnostics, own, false).map(OverrideLimits::Own),
+        (Some(_), Some(own)) => {
+            let path = table.path();
+            own.error(diagnostics, || {
+                format!("is given besides {path}.factor; expected one of them")
+            });
+            None
+        }
+        (None, None) => {
+            let path = table.path();
+            diagnostics.missing(table.at(), format!("missing key {path}.factor or {path}.limits"));
+            None
         }
     }
 }

@@ -9,7 +9,7 @@ use super::limit_list;
 use super::overrides::{self, Override};
 use super::value::{Table, Value};
 use crate::policy::required_keys::RequiredKeys;
-use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY};
+use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY, unit_of_candidate_alone};
 
 /// Maximum number of policies in a file.
 const MAX_POLICIES: usize = 10_000;
@@ -30,9 +30,9 @@ pub struct PolicyConfig {
     /// Whether requests that the limits deny are rejected.
     pub enforce: Enforce,
     /// Limits that are evaluated alongside the policy. Only the differences are reported. They may not
-    /// need keys that the limits of the policy do not need.
+    /// need keys, or costs of a unit, that the limits of the policy do not need.
     pub candidate: Vec<Limit>,
-    /// Keys with scaled limits, at most one override for each key.
+    /// Keys with limits of their own, at most one override for each key.
     pub overrides: Vec<Override>,
     /// The rate limit headers of HTTP responses.
     pub headers: Dialect,
@@ -77,7 +77,7 @@ impl PolicyConfig {
         name.and(limits).map(|_| config)
     }
 
-    /// Checks that the keys a client sends for the policy are enough for the candidate.
+    /// Checks that the keys and costs a client sends for the policy are enough for the candidate.
     fn check_candidate(
         &self,
         diagnostics: &mut Diagnostics<'_>,
@@ -90,6 +90,13 @@ impl PolicyConfig {
         if let Some(subject) = required.and_then(uncounted) {
             value.error(diagnostics, || {
                 format!("counts {subject}; expected only subjects that the limits also count")
+            });
+        }
+        let is_known = required.is_some();
+        let unit = unit_of_candidate_alone(&self.candidate, self.policy.limits());
+        if let Some(unit) = unit.filter(|_| is_known) {
+            value.error(diagnostics, || {
+                format!("takes costs of {unit}; expected only units that the limits also take")
             });
         }
         let max = MAX_NAME_BYTES - CANDIDATE_SUFFIX.len();

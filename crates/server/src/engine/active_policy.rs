@@ -1,15 +1,15 @@
 //! A policy as it is served: its limits, overrides, candidate and enforcement.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tollgate::Enforce;
-use tollgate_core::{Decimal, Limit, LimitError, Name, Policy};
+use tollgate_core::{Limit, Name, Policy, Request, RequestError};
 use tollgate_http::Dialect;
 
 use crate::config::{Override, PolicyConfig};
 use crate::engine::counts::OutcomeCounters;
-use crate::engine::keys::Keys;
+use crate::engine::overrides::Overrides;
 use crate::policy::CANDIDATE_SUFFIX;
 use crate::policy::required_keys::RequiredKeys;
 
@@ -17,36 +17,62 @@ use crate::policy::required_keys::RequiredKeys;
 #[derive(Debug)]
 pub(crate) struct ActivePolicy {
     policy: Policy,
+    /// A policy without limits while enforcement is off: nothing is counted then.
+    off: Option<Policy>,
     enforce: Enforce,
     dialect: Dialect,
     candidate: Option<Policy>,
-    /// Factors by the name of the subject and the key; the nameless subject is "".
-    overrides: HashMap<Box<str>, HashMap<Box<[u8]>, Decimal>>,
+    overrides: Overrides,
+    candidate_overrides: Overrides,
+    /// Number of keys with an override.
+    override_count: usize,
     required: RequiredKeys,
-    /// Each limit as a JSON string.
+    has_units: bool,
+    /// Each limit that is counted as a JSON string.
     lines: Box<[Box<str>]>,
     counts: Arc<OutcomeCounters>,
+}
+
+/// The limits of a policy for one operation, after overrides and factor.
+#[derive(Debug)]
+pub(crate) struct ChangedLimits {
+    pub(crate) limits: Vec<Limit>,
+    /// Those of the candidate, if there is one.
+    pub(crate) candidate: Vec<Limit>,
 }
 
 impl ActivePolicy {
     pub(crate) fn new(config: PolicyConfig, counts: Arc<OutcomeCounters>) -> ActivePolicy {
         let PolicyConfig { policy, enforce, candidate, overrides, headers, .. } = config;
         let line = |limit: &Limit| serde_json::Value::from(limit.to_string()).to_string().into();
+        let off = (enforce == Enforce::Off).then(|| Policy::new(policy.name().clone(), Vec::new()));
+        // Overrides fit: that is checked when a policy is set.
+        let replace = |one: &Override| one.replace(policy.limits()).unwrap_or_default();
+        let replace_candidate = |one: &Override| one.replace_candidate(&candidate);
         ActivePolicy {
             enforce,
             dialect: headers,
-            // Nothing is counted while enforcement is off.
-            candidate: candidate_policy(&policy, candidate).filter(|_| enforce != Enforce::Off),
-            overrides: by_subject(overrides),
+            candidate_overrides: Overrides::new(candidate.len(), &overrides, replace_candidate),
+            overrides: Overrides::new(policy.limits().len(), &overrides, replace),
+            override_count: overrides.len(),
             required: RequiredKeys::of(policy.limits()),
-            lines: policy.limits().iter().map(line).collect(),
+            has_units: policy.limits().iter().any(|limit| limit.unit().is_some()),
+            lines: off.as_ref().unwrap_or(&policy).limits().iter().map(line).collect(),
+            candidate: candidate_policy(&policy, candidate).filter(|_| off.is_none()),
             policy,
+            off,
             counts,
         }
     }
 
+    /// Returns the policy as it is configured.
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// Returns the policy with the limits that are counted: none while enforcement is off.
+    pub(crate) fn applied(&self) -> &Policy {
+        self.off.as_ref().unwrap_or(&self.policy)
     }
 
     pub(crate) fn name(&self) -> &Name {
@@ -61,6 +87,11 @@ impl ActivePolicy {
         self.dialect
     }
 
+    /// Returns whether its limits may take costs of different units.
+    pub(crate) fn has_units(&self) -> bool {
+        self.has_units
+    }
+
     pub(crate) fn required(&self) -> &RequiredKeys {
         &self.required
     }
@@ -72,14 +103,14 @@ impl ActivePolicy {
 
     /// Returns the number of keys with an override.
     pub(crate) fn overrides(&self) -> usize {
-        self.overrides.values().map(HashMap::len).sum()
+        self.override_count
     }
 
     pub(crate) fn counts(&self) -> &Arc<OutcomeCounters> {
         &self.counts
     }
 
-    /// Returns a limit as a JSON string.
+    /// Returns a limit that is counted as a JSON string.
     pub(crate) fn line(&self, position: usize) -> &str {
         self.lines.get(position).map_or("null", AsRef::as_ref)
     }
@@ -88,54 +119,35 @@ impl ActivePolicy {
     ///
     /// # Errors
     /// Fails if a limit cannot be scaled by such a factor.
-    pub(crate) fn scaled(
+    pub(crate) fn changed(
         &self,
-        keys: &Keys<'_>,
-        factor: Option<Decimal>,
-    ) -> Result<Option<Box<[Limit]>>, LimitError> {
-        self.scale(self.policy.limits(), keys, factor)
+        request: &Request<'_>,
+    ) -> Result<Option<ChangedLimits>, RequestError> {
+        let limits = self.overrides.apply(self.applied().limits(), request);
+        let limits = scaled(limits, request)?;
+        let candidate = self.candidate.as_ref().map_or(&[][..], Policy::limits);
+        let candidate = self.candidate_overrides.apply(candidate, request);
+        // A candidate must not make operations fail: if it cannot be scaled, it stays as it is.
+        let candidate = scaled(candidate.clone(), request).unwrap_or(candidate);
+        Ok(match (limits, candidate) {
+            (Cow::Borrowed(_), Cow::Borrowed(_)) => None,
+            (limits, candidate) => Some(ChangedLimits {
+                limits: limits.into_owned(),
+                candidate: candidate.into_owned(),
+            }),
+        })
     }
+}
 
-    /// Returns the candidate's limits after overrides and factor. If they cannot be scaled, they stay as they
-    /// are: a candidate must not make operations fail.
-    pub(crate) fn scaled_candidate(
-        &self,
-        keys: &Keys<'_>,
-        factor: Option<Decimal>,
-    ) -> Option<Box<[Limit]>> {
-        self.scale(self.candidate.as_ref()?.limits(), keys, factor).ok()?
+/// Scales limits by the factor of a request.
+fn scaled<'l>(
+    limits: Cow<'l, [Limit]>,
+    request: &Request<'_>,
+) -> Result<Cow<'l, [Limit]>, RequestError> {
+    if let Cow::Owned(scaled) = request.limits(&limits)? {
+        return Ok(Cow::Owned(scaled));
     }
-
-    fn scale(
-        &self,
-        limits: &[Limit],
-        keys: &Keys<'_>,
-        factor: Option<Decimal>,
-    ) -> Result<Option<Box<[Limit]>>, LimitError> {
-        if factor.is_none() && self.overrides.is_empty() {
-            return Ok(None);
-        }
-        let own: Vec<_> = limits.iter().map(|limit| self.factor_of(limit, keys)).collect();
-        if factor.is_none() && own.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let scale = |(limit, own): (&Limit, Option<Decimal>)| {
-            let mut scaled = limit.clone();
-            for factor in own.into_iter().chain(factor) {
-                scaled = scaled.scaled(factor)?;
-            }
-            Ok(scaled)
-        };
-        limits.iter().zip(own).map(scale).collect::<Result<_, _>>().map(Some)
-    }
-
-    /// Returns the override of the key that this limit counts. Only limits that count the key itself are
-    /// scaled: a limit that others share must not become wider for them.
-    fn factor_of(&self, limit: &Limit, keys: &Keys<'_>) -> Option<Decimal> {
-        let subject = limit.per().map(Name::as_str);
-        let overrides = self.overrides.get(subject.unwrap_or(""))?;
-        overrides.get(keys.of(subject)?.as_bytes()).copied()
-    }
+    Ok(limits)
 }
 
 fn candidate_policy(policy: &Policy, limits: Vec<Limit>) -> Option<Policy> {
@@ -145,13 +157,4 @@ fn candidate_policy(policy: &Policy, limits: Vec<Limit>) -> Option<Policy> {
     // The name fits: that is checked when a policy is set. Under the same name they would count together.
     let name = Name::new(&format!("{}{CANDIDATE_SUFFIX}", policy.name().as_str())).ok()?;
     Some(Policy::new(name, limits))
-}
-
-fn by_subject(overrides: Vec<Override>) -> HashMap<Box<str>, HashMap<Box<[u8]>, Decimal>> {
-    let mut all: HashMap<_, HashMap<_, _>> = HashMap::new();
-    for Override { subject, key, factor, .. } in overrides {
-        let subject = subject.as_ref().map_or("", Name::as_str);
-        all.entry(subject.into()).or_default().insert(key, factor);
-    }
-    all
 }

@@ -1,86 +1,50 @@
-//! One operation as a protocol has parsed it: its limits, keys, cost and id.
+//! One operation as a protocol has parsed it: what it asks for, and the limits it is decided by.
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
 use tollgate::Enforce;
-use tollgate_core::{Act, Decimal, Id, Item, Key, Limit, MissingKey, Name, Op, Policy};
+use tollgate_core::{Act, Item, Key, Limit, Name, Op, Policy, Request, RequestError};
 
-use crate::engine::active_policy::ActivePolicy;
-use crate::engine::keys::Keys;
+use crate::engine::active_policy::{ActivePolicy, ChangedLimits};
+use crate::policy::required_keys::RequiredKeys;
 
-/// The limits that an operation is decided by.
+/// What an operation is decided by.
 #[derive(Debug)]
-enum Limits<'a> {
-    /// Those of the policy.
-    Of(&'a [Limit]),
-    /// Those of the policy, after overrides and factor.
-    Scaled(Box<[Limit]>),
-    /// A limit that came with the operation.
-    Inline(Rc<Limit>),
-}
-
-/// What an operation may have beside its keys.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Options<'a> {
-    /// Default: 1.
-    pub(crate) cost: Option<u64>,
-    pub(crate) factor: Option<Decimal>,
-    pub(crate) id: Option<Id<'a>>,
+enum Target<'a> {
+    /// The limits of a policy.
+    Policy(&'a ActivePolicy),
+    /// The limits of a policy, after overrides and factor.
+    Changed(&'a ActivePolicy, Box<ChangedLimits>),
+    /// A limit that came with the operation, under the name of its policy.
+    Inline(&'a Name, Rc<Limit>),
 }
 
 /// One operation on a policy, or on a limit that came with it.
 #[derive(Debug)]
 pub(crate) struct Operation<'a> {
-    policy_name: &'a Name,
-    /// The policy; `None` if the limit came with the operation.
-    policy: Option<&'a ActivePolicy>,
-    limits: Limits<'a>,
-    /// The limits of the candidate, if overrides or factor change them.
-    candidate_limits: Option<Box<[Limit]>>,
-    keys: Keys<'a>,
+    target: Target<'a>,
     act: Act,
-    cost: u64,
-    id: Option<Id<'a>>,
-}
-
-impl Limits<'_> {
-    fn as_slice(&self) -> &[Limit] {
-        match self {
-            Limits::Of(limits) => limits,
-            Limits::Scaled(limits) => limits,
-            Limits::Inline(limit) => std::slice::from_ref(limit),
-        }
-    }
+    request: Request<'a>,
 }
 
 impl<'a> Operation<'a> {
     /// Creates an operation on a policy.
     ///
     /// # Errors
-    /// Fails with a message if a key or an id is missing, or a limit cannot be scaled by the factor.
+    /// Fails with a message if a key or an id is missing or invalid, no limit has the unit of a cost, or a
+    /// limit cannot be scaled by the factor.
     pub(crate) fn new(
         policy: &'a ActivePolicy,
-        keys: Keys<'a>,
         act: Act,
-        options: Options<'a>,
+        request: Request<'a>,
     ) -> Result<Operation<'a>, String> {
-        if act.needs_id() && options.id.is_none() {
-            return Err(format!("{act} needs an id"));
-        }
-        let limits = match policy.enforce() {
-            Enforce::Off => Limits::Of(&[]),
-            _ => match policy.scaled(&keys, options.factor).map_err(|error| error.to_string())? {
-                None => Limits::Of(policy.policy().limits()),
-                Some(scaled) => Limits::Scaled(scaled),
-            },
+        validate(policy.policy(), act, &request)?;
+        let target = match policy.changed(&request).map_err(|error| error.to_string())? {
+            None => Target::Policy(policy),
+            Some(changed) => Target::Changed(policy, Box::new(changed)),
         };
-        require_keys(policy.policy().limits(), &keys).map_err(|missing| missing.to_string())?;
-        let candidate_limits = policy.scaled_candidate(&keys, options.factor);
-        let (policy_name, policy) = (policy.name(), Some(policy));
-        let cost = options.cost.unwrap_or(1);
-        let id = options.id;
-        Ok(Operation { policy_name, policy, limits, candidate_limits, keys, act, cost, id })
+        Ok(Operation { target, act, request })
     }
 
     /// Creates an operation on a limit that came with it, under the nameless key.
@@ -91,55 +55,63 @@ impl<'a> Operation<'a> {
         act: Act,
         cost: u64,
     ) -> Operation<'a> {
-        let (limits, keys) = (Limits::Inline(limit), Keys::One(key));
-        let (policy, candidate_limits, id) = (None, None, None);
-        Operation { policy_name, policy, limits, candidate_limits, keys, act, cost, id }
+        let request = Request::of(key).cost(cost);
+        Operation { target: Target::Inline(policy_name, limit), act, request }
     }
 
     pub(crate) fn policy_name(&self) -> &Name {
-        self.policy_name
+        match &self.target {
+            Target::Policy(policy) | Target::Changed(policy, _) => policy.name(),
+            Target::Inline(name, _) => name,
+        }
     }
 
     pub(crate) fn act(&self) -> Act {
         self.act
     }
 
+    /// Returns the policy; `None` if the limit came with the operation.
     pub(crate) fn policy(&self) -> Option<&'a ActivePolicy> {
-        self.policy
+        match self.target {
+            Target::Policy(policy) | Target::Changed(policy, _) => Some(policy),
+            Target::Inline(..) => None,
+        }
     }
 
     /// Returns a limit that this operation was decided by, as a JSON string.
     pub(crate) fn line(&self, position: usize) -> Cow<'a, str> {
-        match (&self.limits, self.policy) {
-            (Limits::Of([_, ..]), Some(policy)) => Cow::Borrowed(policy.line(position)),
-            (limits, _) => match limits.as_slice().get(position) {
+        match self.target {
+            Target::Policy(policy) => Cow::Borrowed(policy.line(position)),
+            _ => match self.limits().get(position) {
                 Some(limit) => serde_json::Value::from(limit.to_string()).to_string().into(),
                 None => Cow::Borrowed("null"),
             },
         }
     }
 
-    /// Returns the policy with the limits that this operation was decided by.
-    pub(crate) fn policy_as_asked(&self, policy: &'a ActivePolicy) -> Cow<'a, Policy> {
-        match &self.limits {
-            Limits::Of([]) => Cow::Owned(Policy::new(policy.name().clone(), Vec::new())),
-            Limits::Scaled(limits) => {
-                Cow::Owned(Policy::new(policy.name().clone(), limits.to_vec()))
+    /// Returns the policy with the limits that this operation was decided by; `None` if the limit came with
+    /// the operation.
+    pub(crate) fn policy_as_asked(&self) -> Option<Cow<'a, Policy>> {
+        match &self.target {
+            Target::Policy(policy) => Some(Cow::Borrowed(policy.applied())),
+            Target::Changed(policy, changed) => {
+                Some(Cow::Owned(Policy::new(policy.name().clone(), changed.limits.clone())))
             }
-            _ => Cow::Borrowed(policy.policy()),
+            Target::Inline(..) => None,
         }
     }
 
-    pub(crate) fn key(&self) -> Option<Key<'a>> {
-        self.keys.of(None)
+    /// Returns the nameless key.
+    pub(crate) fn key(&self) -> Option<Key<'_>> {
+        self.request.key_of(None).and_then(|key| Key::new(key).ok())
     }
 
     /// Returns whether a denial is enforced.
     pub(crate) fn is_enforced(&self) -> bool {
-        match self.policy.map(|policy| (policy.enforce(), policy.required())) {
+        match self.policy().map(|policy| (policy.enforce(), policy.required())) {
             None => true,
             Some((percent @ Enforce::Percent(_), required)) => {
-                percent.holds_for(&self.keys.joined(required))
+                percent.holds_for(&joined_keys(&self.request, required))
             }
             // These do not depend on the key.
             Some((other, _)) => other.holds_for(b""),
@@ -148,29 +120,43 @@ impl<'a> Operation<'a> {
 
     /// Returns the same operation on the candidate.
     pub(crate) fn candidate(&self) -> Option<CandidateOperation<'_, 'a>> {
-        let policy = self.policy?.candidate()?;
-        let limits = self.candidate_limits.as_deref().unwrap_or(policy.limits());
+        let policy = self.policy()?.candidate()?;
+        let limits = match &self.target {
+            Target::Changed(_, changed) => &changed.candidate,
+            _ => policy.limits(),
+        };
         Some(CandidateOperation { policy, limits, operation: self })
     }
 
-    /// Returns each limit with the subject it counts.
+    /// Returns each limit with the subject it counts and the cost it takes.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
-        self.items_of(self.limits.as_slice())
+        self.items_of(self.limits())
     }
 
     fn items_of<'o>(&'o self, limits: &'o [Limit]) -> impl Iterator<Item = Item<'o>> {
         // Every subject has a key: that was checked when the operation was created.
-        limits.iter().filter_map(|limit| limit.item(|subject| self.keys.of(subject)).ok())
+        limits.iter().filter_map(|limit| self.request.item(limit).ok())
+    }
+
+    fn limits(&self) -> &[Limit] {
+        match &self.target {
+            Target::Policy(policy) => policy.applied().limits(),
+            Target::Changed(_, changed) => &changed.limits,
+            Target::Inline(_, limit) => std::slice::from_ref(limit),
+        }
     }
 
     /// Returns the number of limits.
     pub(crate) fn len(&self) -> usize {
-        self.limits.as_slice().len()
+        self.limits().len()
     }
 
     /// Returns the operation over its items, for the store.
-    pub(crate) fn op<'o>(&'o self, items: &'o [Item<'o>]) -> Op<'o> {
-        Op { policy: self.policy_name, items, act: self.act, cost: self.cost, id: self.id }
+    ///
+    /// # Errors
+    /// Fails if the id is invalid, which was checked when the operation was created.
+    pub(crate) fn op<'o>(&'o self, items: &'o [Item<'o>]) -> Result<Op<'o>, RequestError> {
+        self.request.op(self.policy_name(), items, self.act)
     }
 }
 
@@ -191,12 +177,44 @@ impl<'o, 'a: 'o> CandidateOperation<'o, 'a> {
         self.limits.len()
     }
 
-    pub(crate) fn op(self, items: &'o [Item<'o>]) -> Op<'o> {
-        Op { policy: self.policy.name(), ..self.operation.op(items) }
+    pub(crate) fn op<'i>(self, items: &'i [Item<'i>]) -> Result<Op<'i>, RequestError>
+    where
+        'o: 'i,
+    {
+        let mut op = self.operation.request.op(self.policy.name(), items, self.operation.act)?;
+        // The client asks for the status of the policy's own limits.
+        op.statuses = None;
+        Ok(op)
     }
 }
 
-/// Fails if a limit counts a subject that has no key.
-fn require_keys(limits: &[Limit], keys: &Keys<'_>) -> Result<(), MissingKey> {
-    limits.iter().try_for_each(|limit| limit.item(|subject| keys.of(subject)).map(drop))
+/// Checks a request against all limits of a policy, also those that are not counted because enforcement is off.
+fn validate(policy: &Policy, act: Act, request: &Request<'_>) -> Result<(), String> {
+    let items = request.items(policy.limits()).map_err(|error| error.to_string())?;
+    let op = request.op(policy.name(), &items, act).map_err(|error| error.to_string())?;
+    if act.needs_id() && op.id.is_none() {
+        return Err(format!("{act} needs an id"));
+    }
+    Ok(())
+}
+
+/// Joins the keys that are counted, to choose a percentage of clients by. They are in the order of their names,
+/// whatever order the limits and the request have them in.
+fn joined_keys(request: &Request<'_>, required: &RequiredKeys) -> Vec<u8> {
+    let mut named: Vec<_> = required.named.iter().map(|name| Some(name.as_str())).collect();
+    named.sort_unstable();
+    let counted = named.into_iter().chain(required.nameless.then_some(None));
+    let keys: Vec<&[u8]> = counted.filter_map(|subject| request.key_of(subject)).collect();
+    keys.join(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every command of a pipeline is moved a few times.
+    #[test]
+    fn an_operation_is_small() {
+        assert!(size_of::<Operation<'_>>() <= 184, "{} bytes", size_of::<Operation<'_>>());
+    }
 }

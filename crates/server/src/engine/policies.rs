@@ -10,7 +10,7 @@ use crate::engine::active_policy::ActivePolicy;
 use crate::engine::counts::OutcomeCounters;
 use crate::error::excerpt_lossy;
 use crate::policy::required_keys::RequiredKeys;
-use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY};
+use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY, unit_of_candidate_alone};
 
 /// Maximum number of policies listed in an error.
 const MAX_LISTED: usize = 20;
@@ -72,6 +72,16 @@ pub(crate) fn check(config: &PolicyConfig) -> Option<String> {
     let required = RequiredKeys::of(config.policy.limits());
     if let Some(what) = config.candidate.iter().find_map(|limit| required.missing_for(limit)) {
         return Some(format!("the candidate of {name} counts {what}, but its limits do not"));
+    }
+    if let Some(unit) = unit_of_candidate_alone(&config.candidate, config.policy.limits()) {
+        return Some(format!(
+            "the candidate of {name} takes costs of {unit}, but its limits do not"
+        ));
+    }
+    if let Some(misfit) =
+        config.overrides.iter().find_map(|one| one.replace(config.policy.limits()).err())
+    {
+        return Some(format!("an override of {name}: {}", misfit.message));
     }
     let longest = MAX_NAME_BYTES - CANDIDATE_SUFFIX.len();
     let is_long = !config.candidate.is_empty() && name.len() > longest;

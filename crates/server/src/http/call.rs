@@ -1,7 +1,7 @@
 //! What a request asks for: its checks, and how they are answered.
 
 use smallvec::{SmallVec, smallvec};
-use tollgate_core::Act;
+use tollgate_core::{Act, LimitStatuses};
 
 use super::check_request::CheckRequest;
 use super::rejection::Rejection;
@@ -39,8 +39,7 @@ impl<'b> Call<'b> {
     /// # Errors
     /// Fails if there is no such route, or if the body or the query is invalid.
     pub(super) fn parse(request: &Request<'b>, max_batch: usize) -> Result<Call<'b>, Rejection> {
-        let target = routes::relative(request.target);
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (path, query) = request.target.split_once('?').unwrap_or((request.target, ""));
         let call = |format, checks| Call { format, checks };
         Ok(match routes::find(request.method, path)? {
             Route::Act(_) | Route::Batch if request.has_origin => {
@@ -58,6 +57,16 @@ impl<'b> Call<'b> {
             }
             Route::Page(page) => call(Format::Page(page), SmallVec::new()),
         })
+    }
+
+    /// Returns the status of each limit of a check, if the client asked for it.
+    pub(super) fn each(&self, index: usize) -> Option<&LimitStatuses> {
+        self.statuses(index).filter(|_| self.checks.get(index).is_some_and(|check| check.each))
+    }
+
+    /// Returns the status of each limit of a check, if the store was asked for it.
+    pub(super) fn statuses(&self, index: usize) -> Option<&LimitStatuses> {
+        self.checks.get(index)?.statuses.get().map(AsRef::as_ref)
     }
 
     /// Returns the operations of the checks.

@@ -1,12 +1,12 @@
 //! One check as the client wrote it, before its policy is looked up.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
-use tollgate_core::{Act, Decimal, Id, Key, Name};
+use tollgate_core::{Act, Decimal, Key, LimitStatuses, MAX_NAME_BYTES, Name, Request};
 
 use super::rejection::Rejection;
-use crate::engine::keys::Keys;
-use crate::engine::operation::{Operation, Options};
+use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 use crate::error::excerpt_lossy;
 
@@ -15,6 +15,8 @@ pub(super) type Bytes<'b> = Cow<'b, [u8]>;
 
 /// Maximum number of keys in one check; more than any policy counts.
 const MAX_KEYS: usize = 64;
+/// Maximum number of costs of a unit in one check; more than any policy takes.
+const MAX_COSTS: usize = 64;
 
 /// One check, or one of the other operations.
 #[derive(Debug)]
@@ -26,8 +28,14 @@ pub(super) struct CheckRequest<'b> {
     /// Keys by the name of their subject.
     pub(super) keys: Vec<(Bytes<'b>, Bytes<'b>)>,
     pub(super) cost: Option<u64>,
+    /// Costs by their unit.
+    pub(super) costs: Vec<(Bytes<'b>, u64)>,
     pub(super) factor: Option<Decimal>,
     pub(super) id: Option<Bytes<'b>>,
+    /// Whether the client asks for the status of each limit.
+    pub(super) each: bool,
+    /// The status of each limit, if the client or the header fields need it.
+    pub(super) statuses: OnceCell<Box<LimitStatuses>>,
 }
 
 impl<'b> CheckRequest<'b> {
@@ -38,61 +46,76 @@ impl<'b> CheckRequest<'b> {
             key: None,
             keys: Vec::new(),
             cost: None,
+            costs: Vec::new(),
             factor: None,
             id: None,
+            each: false,
+            statuses: OnceCell::new(),
         }
     }
 
     /// Returns the operation of the policy that is asked for.
     ///
     /// # Errors
-    /// Fails if there is no such policy, or if keys, cost, factor or id are invalid for it.
+    /// Fails if there is no such policy, or if keys, costs, factor or id are invalid for it.
     pub(super) fn operation<'a>(
         &'a self,
         policies: &'a Policies,
     ) -> Result<Operation<'a>, Rejection> {
         let name = self.policy.as_deref().unwrap_or(Name::DEFAULT.as_bytes());
         let policy = policies.find(name).map_err(Rejection::not_found)?;
-        let id = self.id.as_deref().map(Id::new).transpose();
-        let options = Options {
-            cost: self.cost,
-            factor: self.factor,
-            id: id.map_err(|error| Rejection::invalid(error.to_string()))?,
-        };
-        let keys = self.keys().map_err(Rejection::invalid)?;
-        Operation::new(policy, keys, self.act, options).map_err(Rejection::invalid)
+        let mut request = self.request().map_err(Rejection::invalid)?;
+        if self.each || policy.has_units() {
+            request = request.statuses(self.statuses.get_or_init(Box::default));
+        }
+        Operation::new(policy, self.act, request).map_err(Rejection::invalid)
     }
 
-    fn keys(&self) -> Result<Keys<'_>, String> {
-        let parse = |key| Key::new(key).map_err(|error| error.to_string());
-        let key = self.key.as_deref().map(parse).transpose()?;
-        if let (Some(key), []) = (key, self.keys.as_slice()) {
-            return Ok(Keys::One(key));
+    fn request(&self) -> Result<Request<'_>, String> {
+        let mut request = self.with_options(Request::new());
+        if let Some(key) = &self.key {
+            request = request.key(Key::new(key).map_err(|error| error.to_string())?);
         }
-        if self.keys.len() > MAX_KEYS {
-            return Err(format!("{} keys: expected at most {MAX_KEYS}", self.keys.len()));
-        }
-        let mut all: NamedKeys<'_> = key.into_iter().map(|key| ("", key)).collect();
+        check_count("keys", self.keys.len(), MAX_KEYS)?;
         for (name, key) in &self.keys {
-            add_key(&mut all, name, key)?;
+            let name = valid_name("the name of a key", name)?;
+            let key = Key::new(key).map_err(|error| format!("{name}: {error}"))?;
+            request = request.subject(name, key);
         }
-        Ok(Keys::Named(all.into_boxed_slice()))
+        check_count("costs", self.costs.len(), MAX_COSTS)?;
+        for (unit, cost) in &self.costs {
+            request = request.cost_of(valid_name("the unit of a cost", unit)?, *cost);
+        }
+        Ok(request)
+    }
+
+    fn with_options<'a>(&'a self, mut request: Request<'a>) -> Request<'a> {
+        if let Some(cost) = self.cost {
+            request = request.cost(cost);
+        }
+        if let Some(factor) = self.factor {
+            request = request.factor(factor);
+        }
+        if let Some(id) = &self.id {
+            request = request.id(id);
+        }
+        request
     }
 }
 
-type NamedKeys<'a> = Vec<(&'a str, Key<'a>)>;
-
-fn add_key<'a>(all: &mut NamedKeys<'a>, name: &'a [u8], key: &'a [u8]) -> Result<(), String> {
-    let name =
-        std::str::from_utf8(name).map_err(|_| "the name of a key is not UTF-8".to_owned())?;
-    let key =
-        Key::new(key).map_err(|error| format!("{}: {error}", excerpt_lossy(name.as_bytes())))?;
-    if name.is_empty() || all.iter().any(|(known, _)| *known == name) {
-        return Err(format!(
-            "key '{}' is given twice, or has no name",
-            excerpt_lossy(name.as_bytes())
-        ));
+fn check_count(what: &str, count: usize, max: usize) -> Result<(), String> {
+    if count > max {
+        return Err(format!("{count} {what}: expected at most {max}"));
     }
-    all.push((name, key));
     Ok(())
+}
+
+/// Returns the name of a key or a unit. A longer one is that of no limit, and not worth repeating in an error.
+fn valid_name<'a>(what: &str, name: &'a [u8]) -> Result<&'a str, String> {
+    let text = std::str::from_utf8(name).map_err(|_| format!("{what} is not UTF-8"))?;
+    if !(1..=MAX_NAME_BYTES).contains(&text.len()) {
+        let (size, text) = (text.len(), excerpt_lossy(name));
+        return Err(format!("{what} '{text}' has {size} bytes; expected 1 to {MAX_NAME_BYTES}"));
+    }
+    Ok(text)
 }

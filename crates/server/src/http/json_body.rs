@@ -24,13 +24,16 @@ struct Body<'b> {
     #[serde(borrow)]
     key: Option<Text<'b>>,
     #[serde(borrow)]
-    keys: Option<Subjects<'b>>,
+    keys: Option<Named<'b, Text<'b>>>,
     #[serde(borrow)]
     cost: Option<&'b RawValue>,
+    #[serde(borrow)]
+    costs: Option<Named<'b, &'b RawValue>>,
     #[serde(borrow)]
     factor: Option<&'b RawValue>,
     #[serde(borrow)]
     id: Option<Text<'b>>,
+    each: Option<bool>,
 }
 
 /// A batch of checks.
@@ -41,7 +44,7 @@ struct Batch<'b> {
     checks: Vec<Object<Body<'b>>>,
 }
 
-/// What a kind of JSON object looks like, for error messages.
+/// What a kind of JSON object, or one with members of this kind, looks like, for error messages.
 trait Example {
     const EXAMPLE: &'static str;
 }
@@ -52,6 +55,14 @@ impl Example for Body<'_> {
 
 impl Example for Batch<'_> {
     const EXAMPLE: &'static str = "an object such as {\"checks\": [{\"key\": \"a\"}]}";
+}
+
+impl Example for Text<'_> {
+    const EXAMPLE: &'static str = "keys by their names, such as {\"ip\": \"203.0.113.9\"}";
+}
+
+impl Example for &RawValue {
+    const EXAMPLE: &'static str = "costs by their units, such as {\"tokens\": 850}";
 }
 
 /// A JSON object. Serde would also take a list of the members in order.
@@ -81,8 +92,8 @@ impl<'de, T: Deserialize<'de> + Example> Visitor<'de> for Members<T> {
 #[derive(Deserialize)]
 struct Text<'b>(#[serde(borrow)] Cow<'b, str>);
 
-/// Keys by the name of their subject, in their order.
-struct Subjects<'b>(Vec<(Text<'b>, Text<'b>)>);
+/// Values by their names, in their order.
+struct Named<'b, T>(Vec<(Text<'b>, T)>);
 
 impl<'b> Text<'b> {
     fn into_bytes(self) -> Bytes<'b> {
@@ -93,27 +104,27 @@ impl<'b> Text<'b> {
     }
 }
 
-impl<'de: 'b, 'b> Deserialize<'de> for Subjects<'b> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Subjects<'b>, D::Error> {
-        deserializer.deserialize_map(Pairs)
+impl<'de: 'b, 'b, T: Deserialize<'de> + Example> Deserialize<'de> for Named<'b, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named<'b, T>, D::Error> {
+        deserializer.deserialize_map(Pairs(PhantomData))
     }
 }
 
-struct Pairs;
+struct Pairs<T>(PhantomData<T>);
 
-impl<'de> Visitor<'de> for Pairs {
-    type Value = Subjects<'de>;
+impl<'de, T: Deserialize<'de> + Example> Visitor<'de> for Pairs<T> {
+    type Value = Named<'de, T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("keys by their names, such as {\"ip\": \"203.0.113.9\"}")
+        f.write_str(T::EXAMPLE)
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Subjects<'de>, M::Error> {
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Named<'de, T>, M::Error> {
         let mut pairs = Vec::new();
         while let Some(pair) = map.next_entry()? {
             pairs.push(pair);
         }
-        Ok(Subjects(pairs))
+        Ok(Named(pairs))
     }
 }
 
@@ -147,22 +158,31 @@ fn parse<'b, T: Deserialize<'b>>(json: &'b [u8]) -> Result<T, Rejection> {
 }
 
 fn check(act: Act, body: Body<'_>) -> Result<CheckRequest<'_>, Rejection> {
-    let Body { policy, key, keys, cost, factor, id } = body;
-    let pairs = keys.map_or_else(Vec::new, |Subjects(pairs)| pairs);
+    let Body { policy, key, keys, cost, costs, factor, id, each } = body;
+    let keys = keys.map_or_else(Vec::new, |Named(keys)| keys);
+    let costs = costs.map_or_else(Vec::new, |Named(costs)| costs);
     Ok(CheckRequest {
-        act,
         policy: policy.map(Text::into_bytes),
         key: key.map(Text::into_bytes),
-        keys: pairs.into_iter().map(|(name, key)| (name.into_bytes(), key.into_bytes())).collect(),
-        cost: cost.map(whole_cost).transpose()?,
+        keys: keys.into_iter().map(|(name, key)| (name.into_bytes(), key.into_bytes())).collect(),
+        cost: cost.map(|raw| whole_cost("cost", raw)).transpose()?,
+        costs: costs.into_iter().map(unit_cost).collect::<Result<_, _>>()?,
         factor: factor.map(decimal).transpose()?,
         id: id.map(Text::into_bytes),
+        each: each.unwrap_or(false),
+        ..CheckRequest::new(act)
     })
 }
 
-fn whole_cost(raw: &RawValue) -> Result<u64, Rejection> {
+fn unit_cost<'b>((unit, raw): (Text<'b>, &RawValue)) -> Result<(Bytes<'b>, u64), Rejection> {
+    let unit = unit.into_bytes();
+    let cost = whole_cost(&format!("cost of '{}'", excerpt_lossy(&unit)), raw)?;
+    Ok((unit, cost))
+}
+
+fn whole_cost(name: &str, raw: &RawValue) -> Result<u64, Rejection> {
     let fits = parse_whole(raw.get()).filter(|cost| *cost <= MAX_COST);
-    fits.ok_or_else(|| wrong("cost", raw, &format!("expected a whole number from 0 to {MAX_COST}")))
+    fits.ok_or_else(|| wrong(name, raw, &format!("expected a whole number from 0 to {MAX_COST}")))
 }
 
 fn decimal(raw: &RawValue) -> Result<Decimal, Rejection> {

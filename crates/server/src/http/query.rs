@@ -15,8 +15,8 @@ const END: &str = "end";
 /// Maximum number of parameters; the rest is ignored.
 const MAX_PARAMETERS: usize = 64;
 
-/// Parses `policy=login&key=203.0.113.9&key.user=42&cost=1&factor=0.5&deny_status=403&peek=1`, and returns
-/// the check and the status of a denial.
+/// Parses `policy=login&key=203.0.113.9&key.user=42&cost=1&cost.tokens=850&factor=0.5&deny_status=403&peek=1`,
+/// and returns the check and the status of a denial.
 ///
 /// Some proxies append the query of their client. So the first value of a parameter counts, unknown
 /// parameters are ignored, and everything after `end` is. `id` is not accepted here: a client that controls
@@ -48,11 +48,7 @@ fn set<'b>(check: &mut CheckRequest<'b>, name: &[u8], value: Bytes<'b>) -> Resul
     match name {
         b"policy" => check.policy = Some(value),
         b"key" => check.key = Some(value),
-        b"cost" => {
-            let cost = number(name, &value)?;
-            let too_large = || format!("cost {cost}: expected at most {MAX_COST}");
-            check.cost = Some((cost <= MAX_COST).then_some(cost).ok_or_else(too_large)?);
-        }
+        b"cost" => check.cost = Some(cost(name, &value)?),
         b"factor" => {
             let text = String::from_utf8_lossy(&value);
             let invalid = |error| format!("factor '{}': {error}", excerpt_lossy(&value));
@@ -68,6 +64,8 @@ fn set<'b>(check: &mut CheckRequest<'b>, name: &[u8], value: Bytes<'b>) -> Resul
         other => {
             if let Some(subject) = other.strip_prefix(b"key.") {
                 check.keys.push((subject.to_vec().into(), value));
+            } else if let Some(unit) = other.strip_prefix(b"cost.") {
+                check.costs.push((unit.to_vec().into(), cost(name, &value)?));
             }
         }
     }
@@ -78,6 +76,14 @@ fn status(value: &[u8]) -> Result<u16, String> {
     let status = number(b"deny_status", value)?;
     let known = DENY_STATUSES.into_iter().find(|known| u64::from(*known) == status);
     known.ok_or_else(|| "deny_status: expected 401, 403 or 429".to_owned())
+}
+
+fn cost(name: &[u8], value: &[u8]) -> Result<u64, String> {
+    let cost = number(name, value)?;
+    if cost > MAX_COST {
+        return Err(format!("{} {cost}: expected at most {MAX_COST}", excerpt_lossy(name)));
+    }
+    Ok(cost)
 }
 
 fn number(name: &[u8], value: &[u8]) -> Result<u64, String> {

@@ -7,9 +7,6 @@ use super::response::Response;
 use super::routes::NoRoute;
 use crate::error::with_causes;
 
-/// The detail of status 413.
-pub(super) const BODY_TOO_LARGE: &str = "request body too large";
-
 /// Why a request got no decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rejection {
@@ -61,7 +58,12 @@ impl Rejection {
 
     /// The body is larger than the limit.
     pub(super) fn body_too_large() -> Rejection {
-        Rejection::new(413, BODY_TOO_LARGE)
+        Rejection::new(413, "request body too large")
+    }
+
+    /// The body is encoded in a way that we do not know.
+    pub(super) fn encoding() -> Rejection {
+        Rejection::new(501, "unsupported Transfer-Encoding header; expected chunked")
     }
 
     /// Too many responses are pending on the connection.
@@ -112,22 +114,16 @@ impl From<&StoreError> for Rejection {
 }
 
 /// Returns the reason phrase of a status.
-pub(super) const fn reason(status: u16) -> &'static str {
+const fn reason(status: u16) -> &'static str {
     match status {
-        100 => "Continue",
-        200 => "OK",
         400 => "Bad Request",
-        401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         408 => "Request Timeout",
         413 => "Content Too Large",
         415 => "Unsupported Media Type",
-        417 => "Expectation Failed",
         422 => "Unprocessable Content",
-        429 => "Too Many Requests",
-        431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
         503 => "Service Unavailable",
         _ => "",

@@ -1,11 +1,11 @@
 //! Writes decisions as responses.
 
 use tollgate::Enforce;
-use tollgate_core::Decision;
-use tollgate_http::json::push_decision;
+use tollgate_core::{Decision, LimitStatus, LimitStatuses};
+use tollgate_http::json::{push_decision, push_status};
 use tollgate_http::{Problem, RateLimitHeaders};
 
-use super::call::{Format, Operations};
+use super::call::{Call, Format, Operations};
 use super::pages;
 use super::rejection::Rejection;
 use super::request::JSON;
@@ -17,30 +17,36 @@ use crate::engine::{Answer, Engine};
 /// Writes the response to a request, taking the answers to its operations.
 pub(super) fn respond(
     service: &Service,
-    format: Format,
+    call: &Call<'_>,
     operations: &Operations<'_>,
     mut answers: impl Iterator<Item = Answer>,
     response: &mut Response,
 ) {
-    if let Format::Batch = format {
-        return batch(operations, answers, response);
+    if let Format::Batch = call.format {
+        return batch(call, operations, answers, response);
     }
     let first = operations.first();
     let answer = first.and_then(|_| answers.next());
-    match (format, first.zip(answer.as_ref())) {
+    match (call.format, first.zip(answer.as_ref())) {
         (Format::Page(page), _) => pages::write(page, service, answer.as_ref(), response),
         (_, Some((_, Err(error)))) => Rejection::from(error).write_to(response),
         (Format::Proxy { deny_status }, Some((operation, Ok(decision)))) => {
-            proxy(operation, decision, deny_status, &service.engine, response);
+            let decision = in_headers(decision, call);
+            proxy(operation, &decision, deny_status, &service.engine, response);
         }
         (_, Some((operation, Ok(decision)))) => {
-            one(operation, decision, &service.engine, response);
+            response.begin(if decision.allowed { 200 } else { 429 }, JSON);
+            if !decision.allowed {
+                add_headers(operation, &in_headers(decision, call), &service.engine, response);
+            }
+            push_result(&mut response.body, operation, decision, call.each(0));
         }
         (_, None) => {}
     }
 }
 
 fn batch(
+    call: &Call<'_>,
     operations: &Operations<'_>,
     mut answers: impl Iterator<Item = Answer>,
     response: &mut Response,
@@ -51,7 +57,7 @@ fn batch(
     for (index, operation) in operations.iter().enumerate() {
         json.push_str(if index > 0 { "," } else { "" });
         match answers.next() {
-            Some(Ok(decision)) => push_result(json, operation, &decision),
+            Some(Ok(decision)) => push_result(json, operation, &decision, call.each(index)),
             Some(Err(error)) => Rejection::from(&error).write_body(json),
             None => {}
         }
@@ -59,13 +65,14 @@ fn batch(
     json.push_str("]}");
 }
 
-/// One decision in JSON. A denial also has the rate limit headers.
-fn one(operation: &Operation<'_>, decision: &Decision, engine: &Engine, response: &mut Response) {
-    response.begin(if decision.allowed { 200 } else { 429 }, JSON);
-    if !decision.allowed {
-        add_headers(operation, decision, engine, response);
+/// Returns the decision of a single check for the header fields. They tell what remains of the limit that
+/// binds; what remains of the whole policy may be counted in another unit.
+fn in_headers(decision: &Decision, call: &Call<'_>) -> Decision {
+    let mut decision = *decision;
+    if let Some(bound) = call.statuses(0).and_then(|each| each.get(decision.bound_by)) {
+        decision.remaining = bound.remaining;
     }
-    push_result(&mut response.body, operation, decision);
+    decision
 }
 
 /// One decision for a proxy, which passes the headers on to its client.
@@ -78,10 +85,11 @@ fn proxy(
 ) {
     response.begin(if decision.allowed { 200 } else { deny_status }, Problem::CONTENT_TYPE);
     add_headers(operation, decision, engine, response);
-    let Some(policy) = operation.policy() else { return };
+    let Some((policy, as_asked)) = operation.policy().zip(operation.policy_as_asked()) else {
+        return;
+    };
     if !decision.allowed && policy.enforce() != Enforce::Silent {
-        let policy = operation.policy_as_asked(policy);
-        let limit = RateLimitHeaders::new(&policy, decision, engine.now()).limit_name();
+        let limit = RateLimitHeaders::new(&as_asked, decision, engine.now()).limit_name();
         let problem = Problem::quota_exceeded(limit.as_deref().unwrap_or_default());
         problem.with_status(deny_status).write_to(&mut response.body);
     }
@@ -94,12 +102,13 @@ fn add_headers(
     response: &mut Response,
 ) {
     response.field("cache-control", "no-store");
-    let Some(policy) = operation.policy() else { return };
+    let Some((policy, as_asked)) = operation.policy().zip(operation.policy_as_asked()) else {
+        return;
+    };
     // A client that is denied silently must not learn that there is a limit.
     if policy.enforce() == Enforce::Silent {
         return;
     }
-    let as_asked = operation.policy_as_asked(policy);
     let mut headers = RateLimitHeaders::new(&as_asked, decision, engine.now());
     if let Some(key) = operation.key() {
         headers = headers.key(key);
@@ -107,7 +116,12 @@ fn add_headers(
     headers.fields(policy.dialect(), |name, value| response.field(name, value));
 }
 
-fn push_result(json: &mut String, operation: &Operation<'_>, decision: &Decision) {
+fn push_result(
+    json: &mut String,
+    operation: &Operation<'_>,
+    decision: &Decision,
+    each: Option<&LimitStatuses>,
+) {
     json.push('{');
     push_decision(json, decision);
     if let Some(policy) = operation.policy() {
@@ -116,6 +130,23 @@ fn push_result(json: &mut String, operation: &Operation<'_>, decision: &Decision
         json.push_str(policy.name().as_str());
         json.push_str("\",\"bound_by\":");
         json.push_str(&operation.line(decision.bound_by));
+        // Where denials are not enforced, or silent, the numbers of the limits would give them away.
+        let is_open = || operation.is_enforced() && policy.enforce() != Enforce::Silent;
+        if let Some(each) = each.filter(|_| is_open()) {
+            push_limits(json, operation, &each.to_vec());
+        }
     }
     json.push('}');
+}
+
+/// Writes the status of each limit, if the store reported it.
+fn push_limits(json: &mut String, operation: &Operation<'_>, statuses: &[LimitStatus]) {
+    for (position, status) in statuses.iter().enumerate() {
+        json.push_str(if position == 0 { ",\"limits\":[{" } else { ",{" });
+        push_status(json, status);
+        json.push_str(",\"line\":");
+        json.push_str(&operation.line(position));
+        json.push('}');
+    }
+    json.push_str(if statuses.is_empty() { "" } else { "]" });
 }

@@ -34,18 +34,6 @@ pub(super) enum NoRoute {
     Method(&'static str),
 }
 
-/// Returns a target without the scheme and host that it may begin with.
-pub(super) fn relative(target: &str) -> &str {
-    let rest = ["http://", "https://"].iter().find_map(|scheme| {
-        let (start, rest) = target.split_at_checked(scheme.len())?;
-        start.eq_ignore_ascii_case(scheme).then_some(rest)
-    });
-    match rest {
-        Some(rest) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),
-        None => target,
-    }
-}
-
 /// Returns the route of a method and a path.
 ///
 /// # Errors

@@ -16,8 +16,6 @@ pub(crate) struct TransportLimits {
     pub(crate) max_pending_bytes: usize,
     /// How long a client may take to read responses, or to send the rest of a message.
     pub(crate) timeout: Duration,
-    /// How long a connection may be idle; `None` means for ever.
-    pub(crate) idle: Option<Duration>,
 }
 
 /// Read buffers for the connections of one protocol. A connection has a buffer only while what it

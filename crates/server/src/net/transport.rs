@@ -5,19 +5,14 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
-use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead as _, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::buffers::{BufferPool, TransportLimits};
+use super::linger::linger;
 use super::worker::{ShutdownRegistration, Worker};
-
-/// When we close a connection while the client is still sending, we keep reading for up to this long and
-/// this much; otherwise the kernel would reset the connection and the client could lose our last response.
-const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
-const LINGER_BYTES: u64 = 1024 * 1024;
 
 /// One connection, with what is read and written in whole messages by a protocol.
 pub(crate) struct Transport {
@@ -35,19 +30,15 @@ pub(crate) struct Transport {
     /// Whether the connection is closed once everything is sent.
     pub(crate) closing: bool,
     /// Whether the client may still be sending when we close.
-    pub(crate) lingers: bool,
-    idle: Option<Pin<Box<Sleep>>>,
-    /// Whether nothing has arrived since the idle timer last fired.
-    quiet: bool,
+    lingers: bool,
 }
 
 /// What reading from a connection came to.
 pub(crate) enum ReadEvent {
     /// Bytes have arrived: so many of the buffer are filled, with the partial message of before at its start.
     Data(Box<[u8]>, usize),
-    /// The rest of a message did not arrive in time.
-    TimedOut,
-    /// The connection is over: closed by the client or by us, idle for too long, or its responses unread.
+    /// The connection is over: closed by the client or by us, a message incomplete for too long, or responses
+    /// unread.
     Closed,
 }
 
@@ -72,8 +63,6 @@ impl Transport {
             sent: 0,
             closing: false,
             lingers: false,
-            idle: None,
-            quiet: false,
         }
     }
 
@@ -81,8 +70,8 @@ impl Transport {
         &self.buffers.limits
     }
 
-    /// Waits for the next bytes. The wait is bounded by the idle timeout, and more tightly while the client has
-    /// unread responses or has sent only part of a message.
+    /// Waits for the next bytes. The wait is bounded while the client has unread responses or has sent only
+    /// part of a message.
     pub(crate) async fn next(&mut self) -> ReadEvent {
         loop {
             // Nearly always everything is sent at once and nothing is partial, so that no timer is needed.
@@ -98,9 +87,7 @@ impl Transport {
             match timeout_at(deadline, poll_fn(|cx| self.poll(cx))).await {
                 Ok(event) => return event,
                 Err(_) if self.partial_deadline.is_some_and(|by| by <= Instant::now()) => {
-                    // The rest of it is not waited for any more.
-                    (self.partial, self.partial_deadline) = (Vec::new(), None);
-                    return ReadEvent::TimedOut;
+                    return ReadEvent::Closed;
                 }
                 Err(_) if self.unsent() < unsent => {}
                 Err(_) => return ReadEvent::Closed,
@@ -145,7 +132,6 @@ impl Transport {
             Poll::Ready(Ok(())) if !space.filled().is_empty() => {
                 let filled = self.partial.len() + space.filled().len();
                 self.partial.clear();
-                self.quiet = false;
                 if self.out.is_empty() {
                     self.out = self.worker.take_output();
                 }
@@ -161,7 +147,7 @@ impl Transport {
                     return self.close_when_sent();
                 }
                 self.registration.wake_by(cx.waker());
-                if self.is_idle(cx) { Poll::Ready(ReadEvent::Closed) } else { Poll::Pending }
+                Poll::Pending
             }
         }
     }
@@ -170,20 +156,6 @@ impl Transport {
     fn close_when_sent(&mut self) -> Poll<ReadEvent> {
         self.closing = true;
         if self.out.is_empty() { Poll::Ready(ReadEvent::Closed) } else { Poll::Pending }
-    }
-
-    /// Returns whether nothing has arrived for too long. One timer serves many requests: a connection is
-    /// closed after at least one and at most two idle periods.
-    fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(idle) = self.limits().idle else { return false };
-        let timer = self.idle.get_or_insert_with(|| Box::pin(sleep(idle)));
-        while timer.as_mut().poll(cx).is_ready() {
-            if std::mem::replace(&mut self.quiet, true) {
-                return true;
-            }
-            timer.as_mut().reset(Instant::now() + idle);
-        }
-        false
     }
 
     /// Returns how many bytes are still to be sent.
@@ -216,16 +188,9 @@ impl Transport {
 
     /// Closes the connection, lingering if the client may still be sending.
     pub(crate) async fn close(mut self) {
-        if !self.lingers {
-            return;
+        if self.lingers {
+            linger(&mut self.stream).await;
         }
-        let reading = async {
-            self.stream.shutdown().await?;
-            let mut nowhere = tokio::io::sink();
-            tokio::io::copy(&mut (&mut self.stream).take(LINGER_BYTES), &mut nowhere).await
-        };
-        // The connection is closed however this ends.
-        let _ = tokio::time::timeout(LINGER_TIMEOUT, reading).await;
     }
 
     /// Waits until responses are sent, if too many bytes of them are pending.
@@ -244,10 +209,5 @@ impl Transport {
                 Ok(Err(_)) | Err(_) => return Err(Unread),
             }
         }
-    }
-
-    /// Returns the stream, for a connection that goes on with another protocol.
-    pub(crate) fn into_parts(self) -> (TcpStream, ShutdownRegistration) {
-        (self.stream, self.registration)
     }
 }

@@ -1,6 +1,6 @@
 //! The keys that a client must give for a set of limits.
 
-use tollgate_core::{Limit, Name};
+use tollgate_core::{Limit, Name, Request};
 
 /// The subjects for which a client must give a key.
 #[derive(Debug, Default)]
@@ -43,5 +43,5 @@ impl RequiredKeys {
 
 /// A limit needs a key unless it counts all clients together (`per all`).
 fn needs_key(limit: &Limit) -> bool {
-    limit.item(|_| None).is_err()
+    Request::new().item(limit).is_err()
 }

@@ -4,24 +4,23 @@
 //! contain anything: a client that chooses one of them cannot choose another with it. Next to named keys the
 //! nameless key cannot be any bytes: if it looks like a named key that is already there, it is rejected.
 
-use tollgate_core::{Key, Name};
+use tollgate_core::{Key, Name, Request};
 
-use crate::engine::keys::Keys;
 use crate::error::excerpt_lossy;
 use crate::policy::required_keys::RequiredKeys;
 
-/// Parses the keys in these arguments. Returns `None` if there are too many or too few arguments.
+/// Returns a request with the keys in these arguments; `None` if there are too many or too few arguments.
 ///
 /// # Errors
 /// Fails if a key is invalid, or if the policy does not count it.
 pub(super) fn parse<'a>(
     required: &'a RequiredKeys,
     args: &[&'a [u8]],
-) -> Result<Option<Keys<'a>>, String> {
+) -> Result<Option<Request<'a>>, String> {
     match args {
         // No limit needs a key, so any key is accepted and ignored.
-        [] | [_] if required.is_empty() => Ok(Some(Keys::Named(Box::default()))),
-        [key] if required.named.is_empty() => Ok(Some(Keys::One(parse_key(key)?))),
+        [] | [_] if required.is_empty() => Ok(Some(Request::new())),
+        [key] if required.named.is_empty() => Ok(Some(Request::of(parse_key(key)?))),
         [] => Ok(None),
         _ if required.named.is_empty() => Ok(None),
         [all] => required.parse(required.split(all)).map(Some),
@@ -34,19 +33,19 @@ fn parse_key(bytes: &[u8]) -> Result<Key<'_>, String> {
 }
 
 impl RequiredKeys {
-    fn parse<'a>(&'a self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Keys<'a>, String> {
-        let mut keys: Vec<(&'a str, Key<'a>)> = Vec::new();
+    fn parse<'a>(&'a self, parts: impl Iterator<Item = &'a [u8]>) -> Result<Request<'a>, String> {
+        let mut request = Request::new();
         for part in parts {
             let (subject, key) = self.parse_part(part)?;
-            if keys.iter().any(|(known, _)| *known == subject) {
+            if request.key_of(Some(subject)).is_some() {
                 return Err(match subject {
                     "" => self.unknown_key(part),
                     subject => format!("duplicate key '{subject}='"),
                 });
             }
-            keys.push((subject, key));
+            request = request.subject(subject, key);
         }
-        Ok(Keys::Named(keys.into_boxed_slice()))
+        Ok(request)
     }
 
     /// Parses one key. The subject of the nameless key is the empty string.

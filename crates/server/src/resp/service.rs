@@ -29,7 +29,6 @@ impl Service {
             buffer_bytes: limits.command_bytes,
             max_pending_bytes: limits.max_pending_bytes,
             timeout: limits.timeout,
-            idle: None,
         }));
         let (inline_limits, commands) = (LimitCache::default(), Pool::default());
         Rc::new(Service { worker, engine, limits, buffers, inline_limits, commands })

@@ -1,11 +1,11 @@
-//! `TG.CHECK policy key [COST n] [FACTOR f] [ID id]`, and the same for every other operation.
+//! `TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]`, and the same for every other operation.
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Decimal, Id, MAX_COST};
+use tollgate_core::{Act, Decimal, Id, MAX_COST, MAX_NAME_BYTES, Request};
 
 use super::keys;
 use super::parse::Command;
-use crate::engine::operation::{Operation, Options};
+use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 use crate::error::excerpt_lossy;
 
@@ -24,48 +24,76 @@ pub(crate) fn parse<'a>(
     let first = usize::from(command.len() > 2 && !policy.required().is_empty());
     let more = command.args_from(2 + first).take_while(|arg| !is_option(arg)).count();
     let keys: SmallVec<[&[u8]; 2]> = command.args_from(2).take(first + more).collect();
-    let keys = keys::parse(policy.required(), &keys)?.ok_or_else(|| usage(act))?;
-    let options = parse_options(act, command.args_from(2 + first + more))?;
-    if act.needs_id() && options.id.is_none() {
-        return Err(format!("TG.{} requires an ID", upper(act)));
-    }
-    Operation::new(policy, keys, act, options)
+    let request = keys::parse(policy.required(), &keys)?.ok_or_else(|| usage(act))?;
+    let request = parse_options(act, command.args_from(2 + first + more), request)?;
+    Operation::new(policy, act, request)
 }
 
 const COST: &str = "COST";
 const FACTOR: &str = "FACTOR";
 const ID: &str = "ID";
 
+const OPTIONS: [&str; 3] = [COST, FACTOR, ID];
+
 fn is_option(arg: &[u8]) -> bool {
-    [COST, FACTOR, ID].iter().any(|option| option.as_bytes().eq_ignore_ascii_case(arg))
+    OPTIONS.iter().any(|option| option.as_bytes().eq_ignore_ascii_case(arg))
 }
 
-/// Parses the options that follow the keys.
+/// Adds the options that follow the keys to a request.
 fn parse_options<'a>(
     act: Act,
     mut args: impl Iterator<Item = &'a [u8]>,
-) -> Result<Options<'a>, String> {
-    let mut options = Options::default();
+    mut request: Request<'a>,
+) -> Result<Request<'a>, String> {
+    let mut seen: SmallVec<[&str; 3]> = SmallVec::new();
     while let Some(arg) = args.next() {
-        let name = arg.to_ascii_uppercase();
-        let value = args.next().filter(|_| is_option(arg)).ok_or_else(|| usage(act))?;
-        let is_new = match name.as_slice() {
-            b"COST" => options.cost.replace(parse_cost(value)?).is_none(),
-            b"FACTOR" => options.factor.replace(parse_factor(value)?).is_none(),
-            _ => options.id.replace(parse_id(value)?).is_none(),
+        let option = OPTIONS.into_iter().find(|name| name.as_bytes().eq_ignore_ascii_case(arg));
+        let (option, value) = option.zip(args.next()).ok_or_else(|| usage(act))?;
+        let unit_cost = split_unit(value).filter(|_| option == COST);
+        // A unit that is given twice is found with the limits.
+        if unit_cost.is_none() && seen.contains(&option) {
+            return Err(format!("duplicate option {option}"));
+        }
+        request = match (option, unit_cost) {
+            (COST, Some((unit, cost))) => {
+                request.cost_of(parse_unit(value, unit)?, parse_cost(value, cost)?)
+            }
+            (COST, None) => request.cost(parse_cost(value, value)?),
+            (FACTOR, _) => request.factor(parse_factor(value)?),
+            _ => request.id(parse_id(value)?.as_bytes()),
         };
-        if !is_new {
-            return Err(format!("duplicate option {}", String::from_utf8_lossy(&name)));
+        if unit_cost.is_none() {
+            seen.push(option);
         }
     }
-    Ok(options)
+    if act.needs_id() && !seen.contains(&ID) {
+        return Err(format!("TG.{} requires an ID", upper(act)));
+    }
+    Ok(request)
 }
 
-fn parse_cost(arg: &[u8]) -> Result<u64, String> {
-    let text = std::str::from_utf8(arg).ok().filter(|text| !text.starts_with('+'));
+/// Splits `unit=n`.
+fn split_unit(arg: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = arg.iter().position(|byte| *byte == b'=')?;
+    arg.split_at_checked(at).map(|(unit, cost)| (unit, cost.get(1..).unwrap_or_default()))
+}
+
+/// Parses the unit in the value of an option.
+fn parse_unit<'a>(value: &[u8], unit: &'a [u8]) -> Result<&'a str, String> {
+    let text = std::str::from_utf8(unit).ok();
+    // A longer one is that of no limit, and not worth repeating in an error.
+    text.filter(|text| (1..=MAX_NAME_BYTES).contains(&text.len())).ok_or_else(|| {
+        let value = excerpt_lossy(value);
+        format!("{COST} '{value}': expected a unit of 1 to {MAX_NAME_BYTES} bytes before '='")
+    })
+}
+
+/// Parses the number in the value of an option.
+fn parse_cost(value: &[u8], number: &[u8]) -> Result<u64, String> {
+    let text = std::str::from_utf8(number).ok().filter(|text| !text.starts_with('+'));
     let cost = text.and_then(|text| text.parse().ok()).filter(|cost| *cost <= MAX_COST);
     cost.ok_or_else(|| {
-        let value = excerpt_lossy(arg);
+        let value = excerpt_lossy(value);
         format!("{COST} '{value}': expected a whole number from 0 to {MAX_COST}")
     })
 }
@@ -82,7 +110,7 @@ fn parse_id(arg: &[u8]) -> Result<Id<'_>, String> {
 #[cold]
 fn usage(act: Act) -> String {
     let id = if act.needs_id() { "ID id" } else { "[ID id]" };
-    format!("usage: TG.{} policy key [COST n] [FACTOR f] {id}", upper(act))
+    format!("usage: TG.{} policy key [COST n] [COST unit=n ...] [FACTOR f] {id}", upper(act))
 }
 
 fn upper(act: Act) -> String {

@@ -1,7 +1,7 @@
 //! `[policy.NAME]`.
 
 /// Config files and the errors they give.
-pub(crate) const CASES: [(&str, &str); 35] = [
+pub(crate) const CASES: [(&str, &str); 36] = [
     (
         "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
         "1:9: policy: name \"a b\" contains ' '; expected letters, digits, '-', '_' or '.'",
@@ -166,6 +166,11 @@ pub(crate) const CASES: [(&str, &str); 35] = [
          1/s per all\", \"gcra 1/s\"]",
         "3:13: policy.a.candidate counts the nameless key; expected only subjects that the \
          limits also count",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\", \"gcra 9/s of tokens\"]\ncandidate = [\"gcra 5/s of tokens\", \
+         \"gcra 1/s of bytes\"]",
+        "3:13: policy.a.candidate takes costs of bytes; expected only units that the limits also take",
     ),
     (
         "[policy.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]\nlimits = [\"gcra \

@@ -147,8 +147,8 @@ pub(crate) const CASES: [(&str, &str); 57] = [
         "2:9: server.http_limits.batch is a float; expected a whole number from 1 to 1000000",
     ),
     (
-        "[server.http_limits]\npipeline = -1",
-        "2:12: server.http_limits.pipeline is -1; expected a whole number from 1 to 1000000",
+        "[server.http_limits]\nbatch = -1",
+        "2:9: server.http_limits.batch is -1; expected a whole number from 1 to 1000000",
     ),
     (
         "[server.http_limits]\nmax_pending_bytes = 0x4000001",
@@ -197,7 +197,7 @@ pub(crate) const CASES: [(&str, &str); 57] = [
     (
         "[server.http_limits]\narg_bytes = 1",
         "2:1: unknown key server.http_limits.arg_bytes; expected headers, head_bytes, \
-         body_bytes, batch, pipeline, max_pending_bytes, streams, timeout, idle, connections or \
+         body_bytes, batch, max_pending_bytes, streams, timeout, idle, connections or \
          peer_connections (did you mean \"head_bytes\"?)",
     ),
     (

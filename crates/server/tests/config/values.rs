@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::{Enforce, Name, WhenFull};
 use tollgate_http::Dialect;
-use tollgate_server::{Config, HttpLimits, Listen, RespLimits};
+use tollgate_server::{Config, HttpLimits, Listen, OverrideLimits, RespLimits};
 
 use crate::{DESIGN, errors, lines};
 
@@ -43,10 +43,12 @@ fn the_example_of_the_design_is_valid() {
     assert_eq!((login.policy.name().as_str(), login.policy.limits().len()), ("login", 2));
     assert_eq!((login.headers, login.enforce), (Dialect::Ietf, Enforce::On));
     assert_eq!(api.candidate, ["gcra 50/s burst 100".parse().unwrap()]);
-    let [only] = api.overrides.as_slice() else { panic!("one override") };
+    let [scaled, own] = api.overrides.as_slice() else { panic!("two overrides") };
     // No limit counts per user, so this is the nameless key.
-    assert_eq!((&only.subject, &*only.key), (&None, b"user=42".as_slice()));
-    assert_eq!(only.factor, "0.1".parse().unwrap());
+    assert_eq!((&scaled.subject, &*scaled.key), (&None, b"user=42".as_slice()));
+    assert_eq!(scaled.limits, OverrideLimits::Factor("0.1".parse().unwrap()));
+    let lines = ["gcra 1000/s", "unlimited", "unlimited"].map(|line| line.parse().unwrap());
+    assert_eq!(own.limits, OverrideLimits::Own(lines.into()));
 }
 
 #[test]
@@ -74,7 +76,7 @@ fn server_settings_are_parsed() {
     let server = parse(
         "[server]\nhttp = \"[::1]:80\"\nresp = 'off'\ngrpc = \"off\"\nthreads = 0x10\n\
          [server.http_limits]\nheaders = 128\nhead_bytes = 1\nbody_bytes = 67_108_864\n\
-         batch = 2\npipeline = 3\nmax_pending_bytes = 4\nstreams = 5\ntimeout = \"500ms\"\n\
+         batch = 2\nmax_pending_bytes = 4\nstreams = 5\ntimeout = \"500ms\"\n\
          idle = \"24h\"\nconnections = 6\n\
          [server.resp_limits]\nargs = 1\narg_bytes = 2\ncommand_bytes = 3\n\
          transaction_bytes = 4\npipeline = 5\nmax_pending_bytes = 6\ntimeout = \"2m\"\n\
@@ -83,8 +85,8 @@ fn server_settings_are_parsed() {
     .server;
     assert_eq!((server.http, server.resp, server.grpc), (at("[::1]:80"), Listen::Off, Listen::Off));
     assert_eq!(server.threads.map(usize::from), Some(16));
-    let HttpLimits { headers, head_bytes, body_bytes, batch, pipeline, .. } = server.http_limits;
-    assert_eq!([headers, head_bytes, body_bytes, batch, pipeline], [128, 1, 67_108_864, 2, 3]);
+    let HttpLimits { headers, head_bytes, body_bytes, batch, .. } = server.http_limits;
+    assert_eq!([headers, head_bytes, body_bytes, batch], [128, 1, 67_108_864, 2]);
     let HttpLimits { max_pending_bytes, streams, timeout, idle, connections, .. } =
         server.http_limits;
     assert_eq!((max_pending_bytes, streams, connections), (4, 5, 6));
@@ -155,7 +157,8 @@ fn factors_are_exact() {
              overrides = [{{ key = \"k\", factor = {written} }}]"
         );
         let config = parse(&text);
-        assert_eq!(config.policies[0].overrides[0].factor, factor.parse().unwrap(), "{written}");
+        let expected = OverrideLimits::Factor(factor.parse().unwrap());
+        assert_eq!(config.policies[0].overrides[0].limits, expected, "{written}");
     }
 }
 

@@ -24,7 +24,7 @@ const MALFORMED: [(&str, &str); 13] = [
     ),
     (
         "{\"checks\":[{\"key\":\"a\"},{\"kye\":\"a\"}]}",
-        "unknown field `kye`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 29",
+        "unknown field `kye`, expected one of `policy`, `key`, `keys`, `cost`, `costs`, `factor`, `id`, `each` at line 1 column 29",
     ),
     // Arrays are not accepted in place of objects.
     (

@@ -37,7 +37,17 @@ impl Case {
         Case { shuts_down: true, ..Case::closes(sent, "") }
     }
 
-    /// The request cannot be parsed: the server responds with an error and closes the connection.
+    /// Sets the expected bytes.
+    pub(crate) fn with_reply(self, reply: Vec<u8>) -> Case {
+        Case { reply, ..self }
+    }
+
+    /// hyper cannot parse the request: the server responds with a status alone and closes the connection.
+    pub(crate) fn refused(sent: impl Into<Vec<u8>>, status: u16) -> Case {
+        Case::closes(sent, Reply::bare(status).closing())
+    }
+
+    /// The request is ambiguous: the server responds with an error and closes the connection.
     pub(crate) fn malformed(sent: impl Into<Vec<u8>>, status: u16, why: &str) -> Case {
         Case::closes(sent, Reply::problem(status, why).closing())
     }
@@ -94,6 +104,7 @@ impl Case {
 
 /// An expected response, without its date.
 pub(crate) struct Reply {
+    version: &'static str,
     status: u16,
     content_type: &'static str,
     fields: &'static str,
@@ -108,32 +119,49 @@ impl Reply {
             "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{status},\
              \"detail\":{detail}}}"
         );
-        Reply { status, content_type: "application/problem+json", fields: "", body }
+        Reply { status, content_type: "application/problem+json", body, ..Reply::bare(status) }
+    }
+
+    /// A status without a body.
+    pub(crate) fn bare(status: u16) -> Reply {
+        let body = String::new();
+        Reply { version: "1.1", status, content_type: "", fields: "", body }
     }
 
     /// A decision in JSON.
     pub(crate) fn json(body: &str) -> Reply {
-        Reply { status: 200, content_type: "application/json", fields: "", body: body.to_owned() }
+        let body = body.to_owned();
+        Reply { content_type: "application/json", body, ..Reply::bare(200) }
     }
 
     /// A plain text page.
     pub(crate) fn page(text: &str) -> Reply {
         Reply {
-            status: 200,
             content_type: "text/plain; charset=utf-8",
             fields: "cache-control: no-store\r\n",
             body: text.to_owned(),
+            ..Reply::bare(200)
         }
     }
 
     /// The response to a proxy whose client is allowed.
     pub(crate) fn allowed(fields: &'static str) -> Reply {
-        Reply { status: 200, content_type: "", fields, body: String::new() }
+        Reply { fields, ..Reply::bare(200) }
     }
 
-    /// Sets the header lines after `content-length`.
+    /// Sets the header lines before `content-type`.
     pub(crate) fn fields(self, fields: &'static str) -> Reply {
         Reply { fields, ..self }
+    }
+
+    /// Makes it a response to a client of HTTP/1.0.
+    pub(crate) fn old(self) -> Reply {
+        Reply { version: "1.0", ..self }
+    }
+
+    /// Encodes a response that says that the connection stays open.
+    pub(crate) fn keeping_alive(self) -> Vec<u8> {
+        self.encode("connection: keep-alive\r\n", true)
     }
 
     /// Encodes the last response of a connection.
@@ -152,8 +180,8 @@ impl Reply {
     }
 
     fn encode(&self, last: &str, with_body: bool) -> Vec<u8> {
-        let Reply { status, content_type, fields, body } = self;
-        let (reason, length) = (reason(*status), body.len());
+        let Reply { version, status, content_type, fields, body } = self;
+        let (phrase, length) = (phrase(*status), body.len());
         let kind = if body.is_empty() {
             String::new()
         } else {
@@ -161,7 +189,7 @@ impl Reply {
         };
         let body = if with_body { body } else { "" };
         format!(
-            "HTTP/1.1 {status} {reason}\r\n{kind}content-length: {length}\r\n{fields}{last}\r\n{body}"
+            "HTTP/{version} {status} {phrase}\r\n{fields}{kind}{last}content-length: {length}\r\n\r\n{body}"
         )
         .into()
     }
@@ -173,7 +201,16 @@ impl From<Reply> for Vec<u8> {
     }
 }
 
-/// Returns the reason phrase of a status.
+/// Returns the phrase that hyper sends with a status, in words of older standards.
+fn phrase(status: u16) -> &'static str {
+    match status {
+        413 => "Payload Too Large",
+        422 => "Unprocessable Entity",
+        status => reason(status),
+    }
+}
+
+/// Returns the title of a problem with this status.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -185,7 +222,6 @@ fn reason(status: u16) -> &'static str {
         408 => "Request Timeout",
         413 => "Content Too Large",
         415 => "Unsupported Media Type",
-        417 => "Expectation Failed",
         422 => "Unprocessable Content",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",

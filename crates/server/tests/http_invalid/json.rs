@@ -52,20 +52,20 @@ const MALFORMED: &[(&str, &str)] = &[
     ("{\"keys\":{},\"keys\":{}}", "duplicate field `keys` at line 1 column 17"),
     (
         "{\"Key\":\"a\"}",
-        "unknown field `Key`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 6",
+        "unknown field `Key`, expected one of `policy`, `key`, `keys`, `cost`, `costs`, `factor`, `id`, `each` at line 1 column 6",
     ),
     (
         "{\"\":1}",
-        "unknown field ``, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 3",
+        "unknown field ``, expected one of `policy`, `key`, `keys`, `cost`, `costs`, `factor`, `id`, `each` at line 1 column 3",
     ),
     (
         "{\"checks\":[]}",
-        "unknown field `checks`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, `id` at line 1 column 9",
+        "unknown field `checks`, expected one of `policy`, `key`, `keys`, `cost`, `costs`, `factor`, `id`, `each` at line 1 column 9",
     ),
 ];
 
-/// Sent to `/v1/check`: not an object. An array of all six members in the order of our source is rejected,
-/// too.
+/// Sent to `/v1/check`: not an object. An array of all eight members in the order of our source is
+/// rejected, too.
 const NOT_OBJECTS: [(&str, &str, usize); 10] = [
     ("null", "null", 4),
     ("true", "boolean `true`", 4),
@@ -75,8 +75,8 @@ const NOT_OBJECTS: [(&str, &str, usize); 10] = [
     ("\"a\"", "string \"a\"", 3),
     ("[]", "sequence", 0),
     ("[{\"key\":\"a\"}]", "sequence", 0),
-    ("[\"default\",\"z\",null,1,null,null]", "sequence", 0),
-    ("[null,\"z\",{},1,1,\"id\"]", "sequence", 0),
+    ("[\"default\",\"z\",null,1,null,null,null,null]", "sequence", 0),
+    ("[null,\"z\",{},1,{},1,\"id\",true]", "sequence", 0),
 ];
 
 /// Sent to `/v1/check`: values of the wrong type.
@@ -121,6 +121,27 @@ const WRONG_TYPES: &[(&str, &str)] = &[
         "factor {}: expected a non-negative decimal with at most 9 decimal places, such as 0.5",
     ),
     ("{\"cost\":[]}", "cost []: expected a whole number from 0 to 4294967295"),
+    (
+        "{\"costs\":1}",
+        "invalid type: integer `1`, expected costs by their units, such as {\"tokens\": 850} at line 1 column 10",
+    ),
+    (
+        "{\"costs\":[[\"tokens\",1]]}",
+        "invalid type: sequence, expected costs by their units, such as {\"tokens\": 850} at line 1 column 9",
+    ),
+    (
+        "{\"costs\":{\"tokens\":\"1\"}}",
+        "cost of 'tokens' \"1\": expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "{\"costs\":{\"tokens\":null}}",
+        "cost of 'tokens' null: expected a whole number from 0 to 4294967295",
+    ),
+    ("{\"each\":1}", "invalid type: integer `1`, expected a boolean at line 1 column 9"),
+    (
+        "{\"each\":\"true\"}",
+        "invalid type: string \"true\", expected a boolean at line 1 column 14",
+    ),
 ];
 
 const FACTOR: &str = "expected a non-negative decimal with at most 9 decimal places, such as 0.5";
@@ -183,17 +204,39 @@ const INVALID_VALUES: &[(&str, &str)] = &[
     ),
     (
         "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\",\"user\":\"b\",\"ip\":\"c\"}}",
-        "key 'ip' is given twice, or has no name",
+        "key \"ip\" is given twice",
     ),
     (
         "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\",\"user\":\"b\",\"\\u0069p\":\"a\"}}",
-        "key 'ip' is given twice, or has no name",
+        "key \"ip\" is given twice",
     ),
     (
         "{\"policy\":\"login\",\"keys\":{\"ip\":\"a\",\"user\":\"b\",\"\":\"c\"}}",
-        "key '' is given twice, or has no name",
+        "the name of a key '' has 0 bytes; expected 1 to 64",
     ),
-    ("{\"key\":\"a\",\"keys\":{\"\":\"c\"}}", "key '' is given twice, or has no name"),
+    (
+        "{\"key\":\"a\",\"costs\":{\"tokens\":-1}}",
+        "cost of 'tokens' -1: expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "{\"key\":\"a\",\"costs\":{\"tokens\":4294967296}}",
+        "cost of 'tokens' 4294967296: expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "{\"key\":\"a\",\"costs\":{\"tokens\":1}}",
+        "cost of \"tokens\": no limit of the policy has this unit (of UNIT)",
+    ),
+    (
+        "{\"key\":\"a\",\"costs\":{\"tokens\":0}}",
+        "cost of \"tokens\": no limit of the policy has this unit (of UNIT)",
+    ),
+    (
+        "{\"key\":\"a\",\"costs\":{\"\\u0000\":1}}",
+        "cost of \"\\0\": no limit of the policy has this unit (of UNIT)",
+    ),
+    ("{\"key\":\"a\",\"costs\":{\"a\":1,\"a\":1}}", "the cost of \"a\" is given twice"),
+    ("{\"key\":\"a\",\"costs\":{\"\":1}}", "the unit of a cost '' has 0 bytes; expected 1 to 64"),
+    ("{\"key\":\"a\",\"keys\":{\"\":\"c\"}}", "the name of a key '' has 0 bytes; expected 1 to 64"),
 ];
 
 const KNOWN: &str = "expected one of db, default, login";
@@ -291,8 +334,8 @@ fn deep() -> Vec<Case> {
     let no_text = "invalid type: sequence, expected a string at line 1 column 7";
     let no_keys = "invalid type: sequence, expected keys by their names, such as \
                    {\"ip\": \"203.0.113.9\"} at line 1 column 8";
-    let unknown = "unknown field `x`, expected one of `policy`, `key`, `keys`, `cost`, `factor`, \
-                   `id` at line 1 column 4";
+    let unknown = "unknown field `x`, expected one of `policy`, `key`, `keys`, `cost`, \
+                   `costs`, `factor`, `id`, `each` at line 1 column 4";
     let cut = "EOF while parsing a list at line 1 column 65526";
     vec![
         Case::rejected(of("key", "["), 400, no_text),

@@ -14,7 +14,7 @@ const COST: &str = "expected a whole number";
 const FACTOR: &str = "expected a non-negative decimal with at most 9 decimal places, such as 0.5";
 
 /// Sent after `/check?`, with the error.
-const INVALID: [(&str, &str); 33] = [
+const INVALID: [(&str, &str); 39] = [
     ("", "missing key: a limit counts the nameless key"),
     ("key", "key is empty; expected 1 to 1024 bytes"),
     ("key=", "key is empty; expected 1 to 1024 bytes"),
@@ -22,7 +22,7 @@ const INVALID: [(&str, &str); 33] = [
     ("KEY=k", "missing key: a limit counts the nameless key"),
     ("key%3dk", "missing key: a limit counts the nameless key"),
     ("key.ip=k", "missing key: a limit counts the nameless key"),
-    ("key=k&key.=k", "key '' is given twice, or has no name"),
+    ("key=k&key.=k", "the name of a key '' has 0 bytes; expected 1 to 64"),
     ("key=k&key.%ff=k", "the name of a key is not UTF-8"),
     ("key=k&key.ip=", "ip: key is empty; expected 1 to 1024 bytes"),
     ("end&key=k", "missing key: a limit counts the nameless key"),
@@ -35,6 +35,12 @@ const INVALID: [(&str, &str); 33] = [
     ("key=k&cost=1.0", "cost '1.0': "),
     ("key=k&cost=%ff", "cost '\u{fffd}': "),
     ("key=k&cost=18446744073709551616", "cost '18446744073709551616': "),
+    ("key=k&cost.tokens=x", "cost.tokens 'x': "),
+    ("key=k&cost.tokens=-1", "cost.tokens '-1': "),
+    ("key=k&cost.tokens=4294967296", "cost.tokens 4294967296: expected at most 4294967295"),
+    ("key=k&cost.tokens=1", "cost of \"tokens\": no limit of the policy has this unit (of UNIT)"),
+    ("key=k&cost.=1", "the unit of a cost '' has 0 bytes; expected 1 to 64"),
+    ("key=k&cost.%ff=1", "the unit of a cost is not UTF-8"),
     ("key=k&factor=", "factor '': "),
     ("key=k&factor=x", "factor 'x': "),
     ("key=k&factor=-1", "factor '-1': "),
@@ -141,9 +147,9 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases: Vec<_> = INVALID
         .map(|(query, why)| {
             let more = match why.split(' ').next() {
-                Some("cost") => COST,
+                _ if !why.ends_with(": ") => "",
                 Some("factor") => FACTOR,
-                _ => "",
+                _ => COST,
             };
             Case::rejected(get(&format!("/check?{query}")), 422, &format!("{why}{more}"))
         })

@@ -4,10 +4,8 @@ use crate::case::{Case, Reply};
 use crate::support::array;
 use crate::support::http::HEALTHZ;
 
-const NOT_HTTP: &str = "malformed HTTP request";
-
 /// Each is sent with a host and an empty line after it.
-const INVALID_LINES: [&str; 36] = [
+const INVALID_LINES: [&str; 40] = [
     "GET /healthz",
     "GET",
     "GET ",
@@ -44,6 +42,10 @@ const INVALID_LINES: [&str; 36] = [
     "GET /heal\0thz HTTP/1.1",
     "GET /heal\x07thz HTTP/1.1",
     "GET /heal\x7fthz HTTP/1.1",
+    "GET ? HTTP/1.1",
+    "GET /healthz?\" HTTP/1.1",
+    "GET /healthz?< HTTP/1.1",
+    "GET /healthz?> HTTP/1.1",
 ];
 
 /// Other protocols. The error is sent as HTTP, since this port serves nothing else.
@@ -80,7 +82,9 @@ fn unusual() -> Vec<Case> {
         stays("GET /healthz HTTP/1.1\r\nhost: t\n\r\n".into()),
         stays(line("GET /healthz? HTTP/1.1")),
         stays(line("GET /healthz?a=b&&=?%zz HTTP/1.1")),
-        stays(line("GET /healthz?\"<>\\^`{|} HTTP/1.1")),
+        stays(line("GET /healthz?\\^`{|} HTTP/1.1")),
+        // A fragment is not part of a target, and ignored.
+        stays(line("GET /healthz#x HTTP/1.1")),
         // Two requests at once, with an empty line between them.
         Case::stays(format!("{HEALTHZ}\r\n{HEALTHZ}"), [healthy(), healthy()].concat()),
     ]
@@ -88,7 +92,6 @@ fn unusual() -> Vec<Case> {
 
 /// Sizes at a limit, and one beyond it.
 fn sizes() -> Vec<Case> {
-    let too_long = "request head too large";
     // A request whose head has this many bytes.
     let of_target = |bytes: usize| {
         let rest = "GET /healthz? HTTP/1.1\r\nhost: t\r\n\r\n".len();
@@ -97,16 +100,16 @@ fn sizes() -> Vec<Case> {
     let max = 16 * 1024;
     vec![
         Case::stays(of_target(max), Reply::page("ok\n")),
-        Case::malformed(of_target(max + 1), 431, too_long),
-        Case::malformed(of_target(max + 64 * 1024), 431, too_long),
-        Case::malformed("G".repeat(max), 431, too_long),
-        Case::malformed(format!("GET /{}", "x".repeat(max)), 431, too_long),
-        Case::malformed("\r\n".repeat(max), 431, too_long),
-        Case::malformed("\n".repeat(max), 431, too_long),
+        Case::refused(of_target(max + 1), 431),
+        Case::refused(of_target(max + 64 * 1024), 431),
+        Case::refused("G".repeat(max), 431),
+        Case::refused(format!("GET /{}", "x".repeat(max)), 431),
+        Case::refused("\r\n".repeat(max), 431),
+        Case::refused("\n".repeat(max), 431),
         // The request before the error gets a response, the one after it does not.
         Case::closes(
             [HEALTHZ, "GET\r\n\r\n", HEALTHZ].concat(),
-            [Reply::page("ok\n").into(), Reply::problem(400, NOT_HTTP).closing()].concat(),
+            [Reply::page("ok\n").into(), Reply::bare(400).closing()].concat(),
         ),
     ]
 }
@@ -115,11 +118,11 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = sizes();
     cases.extend(INVALID_LINES.map(|line| {
         let sent = format!("{line}\r\nhost: t\r\n\r\n");
-        Case::malformed(sent, 400, NOT_HTTP)
+        Case::refused(sent, 400)
     }));
-    cases.extend(OTHER_PROTOCOLS.map(|sent| Case::malformed(sent, 400, NOT_HTTP)));
-    cases.push(Case::malformed(array(&["TG.CHECK", "default", "k"]), 400, NOT_HTTP));
-    cases.push(Case::malformed("CL.THROTTLE k 15 30 60\r\n", 400, NOT_HTTP));
+    cases.extend(OTHER_PROTOCOLS.map(|sent| Case::refused(sent, 400)));
+    cases.push(Case::refused(array(&["TG.CHECK", "default", "k"]), 400));
+    cases.push(Case::refused("CL.THROTTLE k 15 30 60\r\n", 400));
     cases.extend(unusual());
     let cut = ["", "G", "GET /healthz HTTP/1.1\r\nhost: t\r\n\r", "PRI * HTTP/2.0\r\n\r\nSM"];
     cases.extend(cut.map(Case::cut_off));

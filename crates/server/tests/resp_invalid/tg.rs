@@ -24,15 +24,33 @@ const WRONG_USAGE: [&str; 9] = [
     " api COST 1",
 ];
 
-const ERRORS: [(&str, &str); 20] = [
-    ("TG.PEEK api", "ERR usage: TG.PEEK policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.REFUND api", "ERR usage: TG.REFUND policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.CHARGE api", "ERR usage: TG.CHARGE policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.RESET api", "ERR usage: TG.RESET policy key [COST n] [FACTOR f] [ID id]"),
-    ("TG.RESERVE api", "ERR usage: TG.RESERVE policy key [COST n] [FACTOR f] ID id"),
-    ("TG.SETTLE api", "ERR usage: TG.SETTLE policy key [COST n] [FACTOR f] ID id"),
-    ("TG.RELEASE api", "ERR usage: TG.RELEASE policy key [COST n] [FACTOR f] ID id"),
-    ("TG.RENEW api", "ERR usage: TG.RENEW policy key [COST n] [FACTOR f] ID id"),
+const ERRORS: [(&str, &str); 29] = [
+    ("TG.PEEK api", "ERR usage: TG.PEEK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]"),
+    (
+        "TG.REFUND api",
+        "ERR usage: TG.REFUND policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+    ),
+    (
+        "TG.CHARGE api",
+        "ERR usage: TG.CHARGE policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+    ),
+    (
+        "TG.RESET api",
+        "ERR usage: TG.RESET policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+    ),
+    (
+        "TG.RESERVE api",
+        "ERR usage: TG.RESERVE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id",
+    ),
+    (
+        "TG.SETTLE api",
+        "ERR usage: TG.SETTLE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id",
+    ),
+    (
+        "TG.RELEASE api",
+        "ERR usage: TG.RELEASE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id",
+    ),
+    ("TG.RENEW api", "ERR usage: TG.RENEW policy key [COST n] [COST unit=n ...] [FACTOR f] ID id"),
     ("TG.RESERVE api k COST 2", "ERR TG.RESERVE requires an ID"),
     ("TG.SETTLE api k COST 2", "ERR TG.SETTLE requires an ID"),
     ("TG.RELEASE db k", "ERR TG.RELEASE requires an ID"),
@@ -43,6 +61,30 @@ const ERRORS: [(&str, &str); 20] = [
     ("TG.CHECK \"a\\r\\nb\" k", "ERR unknown policy 'a  b': expected one of api, db, login"),
     ("TG.CHECK api \"\"", "ERR key is empty; expected 1 to 1024 bytes"),
     ("TG.CHECK api k ID \"\"", "ERR id is empty; expected 1 to 64 bytes"),
+    ("TG.CHECK api k COST =1", "ERR COST '=1': expected a unit of 1 to 64 bytes before '='"),
+    ("TG.CHECK api k COST =", "ERR COST '=': expected a unit of 1 to 64 bytes before '='"),
+    (
+        "TG.CHECK api k COST \"\\xff=1\"",
+        "ERR COST '\u{fffd}=1': expected a unit of 1 to 64 bytes before '='",
+    ),
+    (
+        "TG.CHECK api k COST tokens=",
+        "ERR COST 'tokens=': expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "TG.CHECK api k COST tokens=-1",
+        "ERR COST 'tokens=-1': expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "TG.CHECK api k COST tokens=4294967296",
+        "ERR COST 'tokens=4294967296': expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "TG.CHECK api k COST tokens=1",
+        "ERR cost of \"tokens\": no limit of the policy has this unit (of UNIT)",
+    ),
+    ("TG.CHECK api k COST a=1 COST 1 COST a=1", "ERR the cost of \"a\" is given twice"),
+    ("TG.CHECK api k COST a=1 COST 1 COST 1", "ERR duplicate option COST"),
     (
         "TG.CHECK api k FACTOR 1000001",
         "ERR limit \"gcra 1/s burst 5\": factor \"1000001\" is not accepted; expected a decimal \
@@ -60,7 +102,10 @@ const NAMED: [(&str, &str); 14] = [
     ("k ip=1 user=2", "unknown key 'k': expected ip=…, user=…"),
     ("IP=1 user=2", "unknown key 'IP=1': expected ip=…, user=…"),
     ("\"ip=1 user=2 ip=3\"", "duplicate key 'ip='"),
-    ("ip=1 COST 1 user=2", "usage: TG.CHECK policy key [COST n] [FACTOR f] [ID id]"),
+    (
+        "ip=1 COST 1 user=2",
+        "usage: TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+    ),
     ("ip=1 user=2 COST 1 COST 1", "duplicate option COST"),
     ("ip=1", "missing key \"user\": a limit counts per user"),
     ("user=1", "missing key \"ip\": a limit counts per ip"),
@@ -118,7 +163,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let bare = |arg: &str| arg.trim_matches('"').to_owned();
     let mut cases: Vec<_> = ERRORS.iter().map(Case::error).collect();
     cases.extend(WRONG_USAGE.map(|rest| {
-        let usage = "usage: TG.CHECK policy key [COST n] [FACTOR f] [ID id]";
+        let usage = "usage: TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]";
         error(format!("TG.CHECK{rest}"), usage.to_owned())
     }));
     cases.extend(INVALID_COSTS.map(|cost| {

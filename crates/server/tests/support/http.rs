@@ -12,8 +12,9 @@ use super::Client;
 pub(crate) const HEALTHZ: &str = "GET /healthz HTTP/1.1\r\nhost: t\r\n\r\n";
 
 /// The response to [`HEALTHZ`], without its date.
-pub(crate) const HEALTHY: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\n\
-                                  content-length: 3\r\ncache-control: no-store\r\n\r\nok\n";
+pub(crate) const HEALTHY: &str = "HTTP/1.1 200 OK\r\ncache-control: no-store\r\n\
+                                  content-type: text/plain; charset=utf-8\r\n\
+                                  content-length: 3\r\n\r\nok\n";
 
 /// Creates a server with one worker and a manual clock.
 pub(crate) fn server() -> ServerBuilder {
@@ -120,7 +121,9 @@ impl Client {
 
     fn read_response(&mut self, only_head: bool) -> io::Result<Response> {
         let first = self.read_line()?;
-        let status = first.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+        let version = ["HTTP/1.1 ", "HTTP/1.0 "];
+        let rest = version.iter().find_map(|version| first.strip_prefix(version));
+        let status = rest.and_then(|rest| rest.get(..3)?.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("no status: {first:?}")))?;
         let (mut headers, mut length) = (Vec::new(), 0);
         loop {

@@ -43,9 +43,9 @@ pub(crate) fn apply(request: &Request<'_>, act: Act) -> Result<Decision, Error> 
     match act {
         Act::Check => request.check(),
         Act::Peek => request.peek(),
-        Act::Refund => request.refund(),
-        Act::Charge => request.charge(),
-        Act::Reset => request.reset(),
+        Act::Refund => request.refund().map(|allowed| *allowed),
+        Act::Charge => request.charge().map(|allowed| *allowed),
+        Act::Reset => request.reset().map(|allowed| *allowed),
         Act::Reserve => request.reserve(),
         Act::Settle => request.settle(),
         Act::Release => request.release(),
