@@ -11,6 +11,8 @@ use tollgate_core::Limit;
 use tollgate_server::Listen;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::cost::Cost;
+
 pub(crate) const ALLOWED: Style = AnsiColor::Green.on_default();
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
@@ -111,6 +113,7 @@ Exit code: 0 if allowed, 1 if denied, 2 if the check failed.
 Examples:
   tollgate check default user-42
   tollgate check login ip=203.0.113.9 user=42 --cost 5
+  tollgate check model user-42 --cost 1 --cost tokens=850
   tollgate check default user-42 --peek --json")]
 pub(crate) struct Check {
     /// URL of the server
@@ -128,9 +131,9 @@ pub(crate) struct Check {
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 
-    /// Cost of the check
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) cost: u64,
+    /// Cost of the check; for limits with "of tokens": tokens=850. Repeat it for several units [default: 1]
+    #[arg(long = "cost", value_name = "[UNIT=]N")]
+    pub(crate) costs: Vec<Cost>,
 
     /// Only look: do not take the cost
     #[arg(long)]
@@ -148,7 +151,8 @@ The trace has one JSON object per line. Only t_ms is required:
   {\"t_ms\": 1500.25, \"key\": \"a\", \"cost\": 1, \"op\": \"check\"}
 op is check, peek, refund, charge, reset, reserve, settle, release or renew. The last four require
 an \"id\"; with the others it makes a retry safe. Limits with \"per ip\" require
-\"keys\": {\"ip\": \"203.0.113.9\"}. Times are milliseconds since the epoch and need not be sorted.
+\"keys\": {\"ip\": \"203.0.113.9\"}; limits with \"of tokens\" take \"costs\": {\"tokens\": 850}.
+Times are milliseconds since the epoch and need not be sorted.
 On Redis each run uses a key prefix of its own and deletes its keys at the end.
 
 Examples:

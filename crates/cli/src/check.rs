@@ -9,6 +9,7 @@ use ureq::Agent;
 use ureq::http::StatusCode;
 
 use crate::args::Check;
+use crate::cost::Cost;
 use crate::outcome::Outcome;
 
 /// How long to wait for the response.
@@ -48,7 +49,8 @@ fn post(url: &str, body: &Value) -> anyhow::Result<(StatusCode, String)> {
 
 /// Builds the body. `ip=203.0.113.9` is the key of the subject `ip`; a key without `=` is nameless.
 fn request_body(args: &Check) -> anyhow::Result<Value> {
-    let mut body = json!({ "policy": args.policy, "cost": args.cost });
+    let mut body = json!({ "policy": args.policy });
+    add_costs(&mut body, &args.costs)?;
     let (named_keys, bare): (Vec<_>, Vec<_>) = args.keys.iter().partition(|key| key.contains('='));
     let mut named = Map::new();
     for (name, key) in named_keys.into_iter().filter_map(|key| key.split_once('=')) {
@@ -66,6 +68,18 @@ fn request_body(args: &Check) -> anyhow::Result<Value> {
         body["keys"] = Value::from(named);
     }
     Ok(body)
+}
+
+fn add_costs(body: &mut Value, costs: &[Cost]) -> anyhow::Result<()> {
+    for cost in costs {
+        let member = match &cost.unit {
+            Some(unit) => &mut body["costs"][unit],
+            None => &mut body["cost"],
+        };
+        ensure!(member.is_null(), "{cost}: the cost is given twice");
+        *member = Value::from(cost.amount);
+    }
+    Ok(())
 }
 
 /// Returns the decision in one line.

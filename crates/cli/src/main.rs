@@ -7,6 +7,7 @@
 
 mod args;
 mod check;
+mod cost;
 mod explain;
 mod file;
 mod man;

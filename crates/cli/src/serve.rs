@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 
 use anyhow::bail;
 use tokio::runtime;
-use tollgate_core::{Name, Policy};
+use tollgate_core::{Name, Policy, Request};
 use tollgate_server::{Config, Listen, PolicyConfig, Server};
 
 use crate::args::Serve;
@@ -147,7 +147,7 @@ fn print_examples(server: &Server, policy: Option<&PolicyConfig>) {
 
 /// Returns the names of the subjects that a policy counts; the nameless subject is "".
 fn subjects(policy: &Policy) -> BTreeSet<&str> {
-    let counted = policy.limits().iter().filter(|limit| limit.item(|_| None).is_err());
+    let counted = policy.limits().iter().filter(|limit| Request::new().item(limit).is_err());
     counted.map(|limit| limit.per().map_or("", Name::as_str)).collect()
 }
 

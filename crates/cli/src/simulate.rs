@@ -58,7 +58,7 @@ fn decide_all(
     simulator: &mut Simulator,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
-    printer.print_head()?;
+    printer.print_head(&simulator.table_head())?;
     loop {
         // A program that sends one step at a time must see each decision before the next step.
         if lines.reader().buffer().is_empty() {
@@ -111,8 +111,8 @@ impl Printer {
         }
     }
 
-    fn print_head(&mut self) -> io::Result<()> {
-        if self.json { Ok(()) } else { writeln!(self.out, "{}", Summary::TABLE_HEAD) }
+    fn print_head(&mut self, head: &str) -> io::Result<()> {
+        if self.json { Ok(()) } else { writeln!(self.out, "{head}") }
     }
 
     fn print(&mut self, decided: &StepDecision<'_>) -> io::Result<()> {

@@ -99,7 +99,7 @@ const BAD_STEPS: [(&str, &str); 35] = [
     ("{\"t_ms\":true}", "t_ms true is not accepted"),
     (
         "{\"tms\":0}",
-        "unknown field \"tms\"; expected one of t_ms, key, keys, cost, op, id (did you mean \"t_ms\"?)",
+        "unknown field \"tms\"; expected one of t_ms, key, keys, cost, costs, op, id (did you mean \"t_ms\"?)",
     ),
     ("{\"t_ms\":0,\"cots\":1}", "(did you mean \"cost\"?)"),
     (

@@ -115,6 +115,33 @@ fn check_prints_the_decision_of_a_running_server() {
 }
 
 #[test]
+fn check_takes_costs_of_units() {
+    let lines = ["--limit", "fixed-window 9/year", "--limit", "fixed-window 900/year of tokens"];
+    let serving = Serving::start(&lines);
+    let table = [
+        (&["default", "a", "--cost", "tokens=850"][..], 0, "allowed: 8 of 9 remaining", ""),
+        (&["default", "a", "--cost", "0", "--cost", "tokens=45"], 0, "allowed: 5 of 900", ""),
+        (&["default", "a", "--cost", "tokens=6"], 1, "denied: 5 of 900 remaining", ""),
+        (&["default", "a", "--cost", "bytes=6"], 2, "", "no limit of the policy has this unit"),
+        (&["default", "a", "--cost", "2", "--cost", "1"], 2, "", "1: the cost is given twice"),
+        (
+            &["default", "a", "--cost", "tokens=1", "--cost", "tokens=2"],
+            2,
+            "",
+            "tokens=2: the cost is given twice",
+        ),
+        (&["default", "a", "--cost", "tokens="], 2, "", "expected a whole number, or a unit with"),
+        (&["default", "a", "--cost", "-1"], 2, "", "unexpected argument"),
+    ];
+    for (args, code, out, error) in table {
+        let ran = check(&serving, args);
+        let printed = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(ran.status.code(), Some(code), "{args:?}: {printed:?}");
+        assert!(printed.0.contains(out) && printed.1.contains(error), "{args:?}: {printed:?}");
+    }
+}
+
+#[test]
 fn it_stops_on_sigint_and_sigterm() {
     for signal in ["INT", "TERM"] {
         let mut serving = Serving::start(&[]);

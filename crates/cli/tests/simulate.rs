@@ -64,12 +64,13 @@ impl Drop for Running {
 
 impl Tollgate {
     fn new(lines: &[String]) -> Tollgate {
+        let lines = with_units(lines);
         let printed = lines.iter().map(|line| line.parse::<tollgate_core::Limit>().unwrap());
         Tollgate {
-            lines: lines.to_vec(),
             printed: printed.map(|limit| limit.to_string()).collect(),
             steps: Vec::new(),
-            running: Running::start(lines),
+            running: Running::start(&lines),
+            lines,
         }
     }
 
@@ -81,11 +82,27 @@ impl Tollgate {
     }
 }
 
+/// Gives each limit but the first a unit of its own, so that each can take another cost.
+fn with_units(lines: &[String]) -> Vec<String> {
+    let unit = |(index, line): (usize, &String)| match index {
+        0 => line.clone(),
+        _ => format!("{line} of unit-{index}"),
+    };
+    lines.iter().enumerate().map(unit).collect()
+}
+
 fn to_json(step: &Step) -> String {
     let millis = format!("{}.{:03}", step.t / 1000, step.t % 1000);
     let op = format!("{:?}", step.op).to_lowercase();
+    let costs = step.costs.iter().enumerate().skip(1);
+    let costs: Vec<_> = costs.map(|(unit, cost)| format!("\"unit-{unit}\":{cost}")).collect();
+    let costs = match costs.is_empty() {
+        true => String::new(),
+        false => format!(",\"costs\":{{{}}}", costs.join(",")),
+    };
     let id = step.id.as_ref().map(|id| format!(",\"id\":{}", json!(id))).unwrap_or_default();
-    format!("{{\"t_ms\":{millis},\"key\":\"k\",\"cost\":{},\"op\":\"{op}\"{id}}}", step.cost)
+    let cost = step.costs[0];
+    format!("{{\"t_ms\":{millis},\"key\":\"k\",\"cost\":{cost}{costs},\"op\":\"{op}\"{id}}}")
 }
 
 /// Converts printed milliseconds to microseconds.
@@ -124,7 +141,10 @@ tollgate_model::test_each_algorithm!(agrees_with_model);
 /// The tests above write each operation by its name in the model.
 #[test]
 fn steps_are_written_as_the_binary_reads_them() {
-    let step = Step { t: 1_500_250, op: Operation::Reserve, cost: 2, id: Some("x".into()) };
     let line = r#"{"t_ms":1500.250,"key":"k","cost":2,"op":"reserve","id":"x"}"#;
-    assert_eq!(to_json(&step), line);
+    let units = r#"{"t_ms":1500.250,"key":"k","cost":2,"costs":{"unit-1":0,"unit-2":7},"op":"reserve","id":"x"}"#;
+    for (costs, line) in [(vec![2], line), (vec![2, 0, 7], units)] {
+        let step = Step { t: 1_500_250, op: Operation::Reserve, costs, id: Some("x".into()) };
+        assert_eq!(to_json(&step), line);
+    }
 }

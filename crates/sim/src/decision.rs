@@ -16,6 +16,8 @@ pub struct StepDecision<'s> {
     pub(crate) decision: Decision,
     /// The limit that binds. `None` only if the policy has no limits.
     pub(crate) bound_by: Option<&'s LimitText>,
+    /// Width of the column of costs in a table.
+    pub(crate) cost_width: usize,
 }
 
 /// A limit as text and as a JSON string, formatted once for all steps.
@@ -35,7 +37,6 @@ impl LimitText {
 
 impl StepDecision<'_> {
     /// Returns the decision.
-    #[must_use]
     pub fn decision(&self) -> &Decision {
         &self.decision
     }
@@ -55,17 +56,22 @@ impl StepDecision<'_> {
     }
 
     fn write_step(&self, json: &mut String) {
-        let Step { at, act, cost, key, keys, .. } = self.step;
+        let Step { at, act, cost, costs, key, keys, .. } = self.step;
         json.push_str("{\"t_ms\":");
         Millis::from(*at).push_to(json);
         if keys.is_empty() {
             json.push_str(",\"key\":");
             push_string(json, key);
         } else {
-            write_keys(json, keys);
+            json.push_str(",\"keys\":");
+            write_object(json, keys, |json, key| push_string(json, key));
         }
         json.push_str(",\"cost\":");
-        json.push_str(itoa::Buffer::new().format(*cost));
+        write_number(json, *cost);
+        if !costs.is_empty() {
+            json.push_str(",\"costs\":");
+            write_object(json, costs, |json, cost| write_number(json, *cost));
+        }
         json.push_str(",\"op\":\"");
         json.push_str(act.name());
         json.push('"');
@@ -80,13 +86,21 @@ impl StepDecision<'_> {
     }
 }
 
-fn write_keys(json: &mut String, keys: &[(Cow<'_, str>, Cow<'_, str>)]) {
-    json.push_str(",\"keys\":{");
-    for (index, (name, key)) in keys.iter().enumerate() {
+fn write_number(json: &mut String, number: u64) {
+    json.push_str(itoa::Buffer::new().format(number));
+}
+
+fn write_object<V>(
+    json: &mut String,
+    pairs: &[(Cow<'_, str>, V)],
+    write_value: impl Fn(&mut String, &V),
+) {
+    json.push('{');
+    for (index, (name, value)) in pairs.iter().enumerate() {
         json.push_str(if index > 0 { "," } else { "" });
         push_string(json, name);
         json.push(':');
-        push_string(json, key);
+        write_value(json, value);
     }
     json.push('}');
 }

@@ -88,11 +88,17 @@ impl Explanation {
 
     /// Describes the options that any limit may have.
     fn options(&self) -> Vec<String> {
-        let mut options = vec![match self.limit.counts_denied() {
+        let mut options = Vec::new();
+        if let Some(unit) = self.limit.unit() {
+            options.push(format!(
+                "It takes the cost of {unit}, which is 0 for a request that names none."
+            ));
+        }
+        options.push(match self.limit.counts_denied() {
             true => "Denied requests count too, so a client that keeps retrying stays blocked."
                 .to_owned(),
             false => "Denied requests are not counted.".to_owned(),
-        }];
+        });
         if self.limit.factor().to_f64() != 1.0 {
             options.push(format!("These numbers include the factor {}.", self.limit.factor()));
         }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tollgate::{Clock, MemoryStore};
 use tollgate_core::{
-    Act, Decision, Id, InvalidKey, Key, Limit, LimitError, MissingKey, Name, Op, Policy, Span,
-    StoreError, Time,
+    Act, Decision, Limit, LimitError, Name, Op, Policy, RequestError, Span, StoreError, Time,
 };
 
 use crate::decision::{LimitText, StepDecision};
 use crate::step::Step;
+use crate::table;
 
 /// Decides the steps of a trace.
 ///
@@ -20,6 +20,8 @@ pub struct Simulator {
     policy: Policy,
     /// The limits as text, to name the one that binds.
     limit_texts: Vec<LimitText>,
+    /// Width of the column of costs in a table.
+    cost_width: usize,
     backend: Backend,
 }
 
@@ -45,26 +47,19 @@ const SLACK: Span = Span::from_micros(u64::MAX);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// The step has no key for a subject that a limit counts.
-    MissingKey(MissingKey),
-    /// A key or an id is empty or too long.
-    InvalidKey(InvalidKey),
-    /// The store failed to apply this operation with this cost.
-    Store(Act, u64, StoreError),
+    /// The step does not fit the limits: it has no key for a subject that a limit counts, or a cost
+    /// of a unit that no limit has. The text says what would fit.
+    Request(RequestError, String),
+    /// The store failed to apply this operation with these costs.
+    Store(Act, String, StoreError),
 }
 
 impl fmt::Display for SimulateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SimulateError::MissingKey(error) => {
-                write!(
-                    f,
-                    "{error}; add it to \"keys\", such as \"keys\":{{\"ip\":\"203.0.113.9\"}}"
-                )
-            }
-            SimulateError::InvalidKey(error) => write!(f, "{error}"),
-            SimulateError::Store(act, cost, error) => {
-                write!(f, "{act} of cost {cost} failed: {error}")
+            SimulateError::Request(error, hint) => write!(f, "{error}; {hint}"),
+            SimulateError::Store(act, costs, error) => {
+                write!(f, "{act} of cost {costs} failed: {error}")
             }
         }
     }
@@ -74,20 +69,8 @@ impl std::error::Error for SimulateError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             SimulateError::Store(_, _, error) => error.source(),
-            _ => None,
+            SimulateError::Request(error, _) => error.source(),
         }
-    }
-}
-
-impl From<MissingKey> for SimulateError {
-    fn from(error: MissingKey) -> SimulateError {
-        SimulateError::MissingKey(error)
-    }
-}
-
-impl From<InvalidKey> for SimulateError {
-    fn from(error: InvalidKey) -> SimulateError {
-        SimulateError::InvalidKey(error)
     }
 }
 
@@ -119,29 +102,50 @@ impl Simulator {
     fn with_backend(limits: Vec<Limit>, backend: Backend) -> Simulator {
         let policy = Policy::new(Name::default(), limits);
         let limit_texts = policy.limits().iter().map(LimitText::new).collect();
-        Simulator { policy, limit_texts, backend }
+        let cost_width = table::cost_width(&units(&policy));
+        Simulator { policy, limit_texts, cost_width, backend }
+    }
+
+    /// Returns the head of the table whose rows [`StepDecision`] prints.
+    #[must_use]
+    pub fn table_head(&self) -> String {
+        table::head(self.cost_width)
     }
 
     /// Decides one step.
     ///
     /// # Errors
-    /// Fails if the step has no key for a subject that a limit counts, if the debt would be too
-    /// large, or if the store fails.
+    /// Fails if the step has no key for a subject that a limit counts or a cost of a unit that no
+    /// limit has, if the debt would be too large, or if the store fails.
     pub fn decide<'s>(&'s mut self, step: &'s Step<'_>) -> Result<StepDecision<'s>, SimulateError> {
-        let key_of = |subject: Option<&str>| {
-            step.key_of(subject).and_then(|key| Key::new(key.as_bytes()).ok())
+        let apply = |op: &Op<'_>| match &self.backend {
+            Backend::Memory(store) => store.apply_one(op, Some(step.at)),
+            Backend::Custom(decide) => decide(op, step.at),
         };
-        let items = self.policy.items(key_of)?;
-        let id = step.id.as_ref().map(|id| Id::new(id.as_bytes())).transpose()?;
-        let policy = self.policy.name();
-        let op = Op { policy, items: &items, act: step.act, cost: step.cost, id };
-        let failed = |error| SimulateError::Store(step.act, step.cost, error);
-        let decision = match &self.backend {
-            Backend::Memory(store) => store.apply_one(&op, Some(step.at)),
-            Backend::Custom(decide) => decide(&op, step.at),
-        };
-        let decision = decision.map_err(failed)?;
+        let failed = |error| SimulateError::Store(step.act, step.costs_text(), error);
+        let decision = step.request().with_op(&self.policy, step.act, apply);
+        let decision = decision.map_err(|error| self.misfit(error))?.map_err(failed)?;
         let bound_by = self.limit_texts.get(decision.bound_by);
-        Ok(StepDecision { step, decision, bound_by })
+        Ok(StepDecision { step, decision, bound_by, cost_width: self.cost_width })
     }
+
+    #[cold]
+    fn misfit(&self, error: RequestError) -> SimulateError {
+        let units = units(&self.policy);
+        let hint = match error.is_bad_cost() {
+            true if units.is_empty() => "expected no \"costs\"".to_owned(),
+            true => format!("\"costs\" may have {}", units.join(", ")),
+            false => "add it to \"keys\", such as \"keys\":{\"ip\":\"203.0.113.9\"}".to_owned(),
+        };
+        SimulateError::Request(error, hint)
+    }
+}
+
+/// Returns the units of the limits, each once.
+fn units(policy: &Policy) -> Vec<&str> {
+    let mut units: Vec<&str> =
+        policy.limits().iter().filter_map(|limit| limit.unit().map(Name::as_str)).collect();
+    units.sort_unstable();
+    units.dedup();
+    units
 }

@@ -1,9 +1,9 @@
-//! One step of a trace: `{"t_ms": 1500.25, "key": "a", "cost": 1, "op": "check"}`.
+//! One step of a trace: `{"t_ms": 1500.25, "key": "a", "cost": 1, "costs": {"tokens": 850}}`.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use tollgate_core::{Act, Time};
+use tollgate_core::{Act, Request, Time};
 
 /// Default key of a step.
 pub(crate) const DEFAULT_KEY: &str = "-";
@@ -11,12 +11,17 @@ pub(crate) const DEFAULT_KEY: &str = "-";
 /// Pairs of subject name and key.
 pub(crate) type Keys<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
 
+/// Pairs of unit and cost.
+pub(crate) type Costs<'t> = Vec<(Cow<'t, str>, u64)>;
+
 /// One operation at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step<'t> {
     pub(crate) at: Time,
     pub(crate) act: Act,
     pub(crate) cost: u64,
+    /// Costs for limits with `of`.
+    pub(crate) costs: Costs<'t>,
     pub(crate) key: Cow<'t, str>,
     /// Keys for limits with `per`.
     pub(crate) keys: Keys<'t>,
@@ -36,11 +41,25 @@ impl fmt::Display for StepError {
 impl std::error::Error for StepError {}
 
 impl Step<'_> {
-    /// Returns the key of a subject; `None` is the nameless subject.
-    pub(crate) fn key_of(&self, subject: Option<&str>) -> Option<&str> {
-        match subject {
-            None => Some(&self.key),
-            Some(name) => self.keys.iter().find(|(own, _)| own == name).map(|(_, key)| &**key),
+    /// Returns what the step asks for.
+    #[inline]
+    pub(crate) fn request(&self) -> Request<'_> {
+        let mut request = Request::of(&*self.key).cost(self.cost);
+        for (name, key) in &self.keys {
+            request = request.subject(name, &**key);
         }
+        for (unit, cost) in &self.costs {
+            request = request.cost_of(unit, *cost);
+        }
+        match &self.id {
+            Some(id) => request.id(&**id),
+            None => request,
+        }
+    }
+
+    /// Returns all its costs, for people: `1 tokens=850`.
+    pub(crate) fn costs_text(&self) -> String {
+        let costs = self.costs.iter().map(|(unit, cost)| format!(" {unit}={cost}"));
+        self.cost.to_string() + &costs.collect::<String>()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 use tollgate_core::{
-    Act, Decision, Key, Limit, MAX_COST, Name, Op, PlainStore, Policy, Span, Time,
+    Act, Decision, Limit, MAX_COST, Name, PlainStore, Policy, Request, Span, Time,
 };
 
 /// Number of columns in which a full key resets.
@@ -49,15 +49,19 @@ struct Client {
 
 impl Client {
     fn apply(&self, act: Act, cost: u64, at: Time) -> Option<Decision> {
-        let items = self.policy.items(|_| Key::new(b"-").ok()).ok()?;
-        let op = Op { policy: self.policy.name(), items: &items, act, cost, id: None };
-        self.store.apply_one(&op, at).ok()
+        let limit = self.policy.limits().first()?;
+        let request = Request::new().subject(limit.per().map_or("", Name::as_str), "-");
+        let request = match limit.unit() {
+            Some(unit) => request.cost_of(unit.as_str(), cost),
+            None => request.cost(cost),
+        };
+        request.with_op(&self.policy, act, |op| self.store.apply_one(op, at)).ok()?.ok()
     }
 
     /// Takes all that remains.
     fn burst(&self, column: u64, at: Time) -> Option<Burst> {
         let allowed = self.apply(Act::Peek, 1, at)?.remaining?.min(MAX_COST);
-        self.apply(Act::Check, allowed, at)?;
+        let _taken = self.apply(Act::Check, allowed, at)?;
         let after = self.apply(Act::Peek, 1, at)?;
         Some(Burst { column, allowed, wait: after.retry_after, reset: after.reset_after })
     }

@@ -35,6 +35,8 @@ mod tests {
             "\"t_ms\":",
             "\"key\":",
             "\"cost\":",
+            "\"costs\":",
+            "{\"tokens\":5}",
             "\"op\":",
             "\"id\":",
             "\"keys\":",
@@ -70,6 +72,8 @@ mod tests {
             "\"id\":\"i\"",
             "\"t_ms\":01",
             "\"cost\":1.0",
+            "\"costs\":{\"tokens\":850}",
+            "\"costs\":null",
             "\"key\":null",
         ]);
         let whole = prop::collection::vec(field, 0..5)

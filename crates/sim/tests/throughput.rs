@@ -3,17 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use proptest::prelude::*;
-use tollgate_core::{Act, Key, Limit, Name, Op, PlainStore, Policy, Time};
+use tollgate_core::{Act, Limit, Name, PlainStore, Policy, Request, Time};
 use tollgate_sim::Throughput;
 
 /// Takes all that remains at each instant. Returns instants and amounts.
 fn greedy(limit: &Limit, times: &[u64]) -> Vec<(u64, u64)> {
     let policy = Policy::new(Name::default(), vec![limit.clone()]);
     let store = PlainStore::default();
-    let items = policy.items(|_| Key::new(b"key").ok()).unwrap();
     let apply = |act, cost, at| {
-        let op = Op { policy: policy.name(), items: &items, act, cost, id: None };
-        store.apply_one(&op, Time::from_micros(at).unwrap()).unwrap()
+        let at = Time::from_micros(at).unwrap();
+        let request = Request::of("key").cost(cost);
+        request.with_op(&policy, act, |op| store.apply_one(op, at)).unwrap().unwrap()
     };
     let passed = times.iter().map(|at| {
         let remaining = apply(Act::Peek, 1, *at).remaining.unwrap();

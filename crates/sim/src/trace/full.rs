@@ -2,19 +2,22 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use tollgate_core::{Act, Id, Key, MAX_COST, Time, did_you_mean};
+use tollgate_core::{Act, Id, Key, MAX_COST, MAX_NAME_BYTES, Time, did_you_mean};
 use tollgate_http::json::{parse_scaled, parse_whole};
 
 use crate::escape::escape_controls;
-use crate::step::{DEFAULT_KEY, Keys, Step, StepError};
+use crate::step::{Costs, DEFAULT_KEY, Keys, Step, StepError};
 
 /// Names of the fields of a step.
-const FIELDS: [&str; 6] = ["t_ms", "key", "keys", "cost", "op", "id"];
+const FIELDS: [&str; 7] = ["t_ms", "key", "keys", "cost", "costs", "op", "id"];
 /// The expected form, for a line that is not JSON.
 const EXPECTED: &str = "; expected a JSON object such as {\"t_ms\":0,\"key\":\"a\"}";
+/// What a cost may be.
+const EXPECTED_COST: &str = "a whole number from 0 to 4294967295";
 
 /// Parses any line.
 pub(super) fn parse(line: &str) -> Result<Step<'_>, StepError> {
@@ -35,6 +38,7 @@ struct Fields<'t> {
     key: Option<&'t RawValue>,
     keys: Option<&'t RawValue>,
     cost: Option<&'t RawValue>,
+    costs: Option<&'t RawValue>,
     op: Option<&'t RawValue>,
     id: Option<&'t RawValue>,
 }
@@ -46,6 +50,7 @@ impl<'t> Fields<'t> {
             "key" => Some(&mut self.key),
             "keys" => Some(&mut self.keys),
             "cost" => Some(&mut self.cost),
+            "costs" => Some(&mut self.costs),
             "op" => Some(&mut self.op),
             "id" => Some(&mut self.id),
             _ => None,
@@ -61,7 +66,8 @@ impl<'t> Fields<'t> {
         Ok(Step {
             at: time(self.t_ms)?,
             act,
-            cost: cost(self.cost)?,
+            cost: self.cost()?,
+            costs: self.costs()?,
             key: self.key()?,
             keys: self.keys()?,
             id,
@@ -75,10 +81,24 @@ impl<'t> Fields<'t> {
 
     fn keys(&self) -> Result<Keys<'t>, StepError> {
         let Some(raw) = present(self.keys) else { return Ok(Vec::new()) };
-        let Pairs(pairs) =
-            parse_value("keys", raw, "an object of keys, such as {\"ip\":\"203.0.113.9\"}")?;
-        let checked =
-            |(name, Text(key)): (Text<'t>, Text<'t>)| Ok((name.0, checked_key("keys", key)?));
+        let expected = "an object of keys, such as {\"ip\":\"203.0.113.9\"}";
+        let pairs: Vec<(_, Text<'t>)> = pairs("keys", raw, expected)?;
+        pairs.into_iter().map(|(name, Text(key))| Ok((name, checked_key("keys", key)?))).collect()
+    }
+
+    fn cost(&self) -> Result<u64, StepError> {
+        let Some(raw) = present(self.cost) else { return Ok(1) };
+        cost(raw).ok_or_else(|| invalid("cost", raw.get(), EXPECTED_COST))
+    }
+
+    fn costs(&self) -> Result<Costs<'t>, StepError> {
+        let Some(raw) = present(self.costs) else { return Ok(Vec::new()) };
+        let expected = "an object of costs, such as {\"tokens\":850}";
+        let pairs: Vec<(_, &'t RawValue)> = pairs("costs", raw, expected)?;
+        let checked = |(unit, raw): (Cow<'t, str>, _)| match cost(raw) {
+            Some(cost) => Ok((unit, cost)),
+            None => Err(invalid(&format!("costs.{unit}"), raw.get(), EXPECTED_COST)),
+        };
         pairs.into_iter().map(checked).collect()
     }
 
@@ -98,7 +118,7 @@ fn present(value: Option<&RawValue>) -> Option<&RawValue> {
 }
 
 fn invalid(field: &str, value: &str, expected: &str) -> StepError {
-    let value = escape_controls(&shortened(value));
+    let [field, value] = [field, value].map(|text| escape_controls(&shortened(text)));
     StepError(format!("{field} {value} is not accepted; expected {expected}"))
 }
 
@@ -123,6 +143,23 @@ fn text<'t>(field: &str, raw: &'t RawValue) -> Result<Cow<'t, str>, StepError> {
     parse_value(field, raw, "a string").map(|Text(text)| text)
 }
 
+/// Returns the members of an object, in their order. Each has a name of its own.
+fn pairs<'t, V: Deserialize<'t>>(
+    field: &str,
+    raw: &'t RawValue,
+    expected: &str,
+) -> Result<Vec<(Cow<'t, str>, V)>, StepError> {
+    let Pairs(pairs) = parse_value(field, raw, expected)?;
+    let named = |(index, (name, _)): (usize, &(Cow<'_, str>, V))| {
+        (1..=MAX_NAME_BYTES).contains(&name.len())
+            && pairs.iter().take(index).all(|(earlier, _)| earlier != name)
+    };
+    match pairs.iter().enumerate().all(named) {
+        true => Ok(pairs),
+        false => Err(invalid(field, raw.get(), "names of 1 to 64 bytes, each only once")),
+    }
+}
+
 fn checked_key<'t>(field: &str, key: Cow<'t, str>) -> Result<Cow<'t, str>, StepError> {
     match Key::new(key.as_bytes()) {
         Ok(_) => Ok(key),
@@ -140,10 +177,8 @@ fn time(raw: Option<&RawValue>) -> Result<Time, StepError> {
     time.ok_or_else(|| invalid("t_ms", raw.get(), EXPECTED))
 }
 
-fn cost(raw: Option<&RawValue>) -> Result<u64, StepError> {
-    let Some(raw) = present(raw) else { return Ok(1) };
-    let cost = parse_whole(raw.get()).filter(|cost| *cost <= MAX_COST);
-    cost.ok_or_else(|| invalid("cost", raw.get(), "a whole number from 0 to 4294967295"))
+fn cost(raw: &RawValue) -> Option<u64> {
+    parse_whole(raw.get()).filter(|cost| *cost <= MAX_COST)
 }
 
 fn op(raw: Option<&RawValue>) -> Result<Act, StepError> {
@@ -160,31 +195,28 @@ fn op(raw: Option<&RawValue>) -> Result<Act, StepError> {
 #[derive(serde::Deserialize)]
 struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
 
-/// The members of an object of strings, in their order.
-struct Pairs<'t>(Vec<(Text<'t>, Text<'t>)>);
+/// The members of an object, in their order.
+struct Pairs<'t, V>(Vec<(Cow<'t, str>, V)>);
 
-impl<'t> Deserialize<'t> for Pairs<'t> {
+impl<'t, V: Deserialize<'t>> Deserialize<'t> for Pairs<'t, V> {
     fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(PairsVisitor)
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
     }
 }
 
-struct PairsVisitor;
+struct PairsVisitor<V>(PhantomData<V>);
 
-impl<'t> Visitor<'t> for PairsVisitor {
-    type Value = Pairs<'t>;
+impl<'t, V: Deserialize<'t>> Visitor<'t> for PairsVisitor<V> {
+    type Value = Pairs<'t, V>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<M: MapAccess<'t>>(self, mut map: M) -> Result<Pairs<'t>, M::Error> {
-        let mut pairs: Vec<(Text<'t>, Text<'t>)> = Vec::new();
-        while let Some(pair) = map.next_entry::<Text<'t>, Text<'t>>()? {
-            if pairs.iter().any(|(name, _)| name.0 == pair.0.0) {
-                return Err(M::Error::custom("duplicate key"));
-            }
-            pairs.push(pair);
+    fn visit_map<M: MapAccess<'t>>(self, mut map: M) -> Result<Pairs<'t, V>, M::Error> {
+        let mut pairs = Vec::new();
+        while let Some((Text(name), value)) = map.next_entry()? {
+            pairs.push((name, value));
         }
         Ok(Pairs(pairs))
     }

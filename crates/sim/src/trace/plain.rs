@@ -25,6 +25,7 @@ pub(super) fn parse(line: &str) -> Option<Step<'_>> {
         at,
         act,
         cost,
+        costs: Vec::new(),
         key: Cow::Borrowed(key),
         keys: Vec::new(),
         id: id.map(Cow::Borrowed),
