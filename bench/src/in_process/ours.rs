@@ -40,8 +40,10 @@ pub(crate) fn build(name: &str, pace: Pace) -> anyhow::Result<Option<Box<dyn Sys
         Pace::Slow => slow(name),
     };
     let Some(lines) = lines else { return Ok(None) };
-    let limiter = Limiter::parse(lines.iter().copied())?;
-    let limiter = if CACHED.contains(&name) { limiter.with_store(cached()?) } else { limiter };
+    let limiter = match CACHED.contains(&name) {
+        true => cached()?.limiter("cached", lines)?,
+        false => Limiter::parse(lines)?,
+    };
     Ok(Some(Box::new(Ours(limiter))))
 }
 

@@ -15,7 +15,7 @@ use anyhow::Context;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime;
 use tokio::task::JoinSet;
-use tollgate_core::{Act, Apply, Decision, Item, Key, Name, Op, Policy, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Items, Name, Op, Policy, Request, Store, StoreError};
 use tollgate_redis::RedisStore;
 
 use crate::redis::args::RedisClientArgs;
@@ -110,17 +110,25 @@ impl Ours {
     }
 
     async fn check(&self, key: &str) -> anyhow::Result<u64> {
-        let items = self.items(key)?;
+        let request = Request::of(key);
+        let items = request.items(self.policy.limits())?;
+        let check = request.op(self.policy.name(), &items, Act::Check)?;
         let mut decision = Err(StoreError::unanswered());
-        self.apply(&[self.op(&items)], slice::from_mut(&mut decision)).await;
+        self.apply(slice::from_ref(&check), slice::from_mut(&mut decision)).await;
         Ok(u64::from(decision?.allowed))
     }
 
     async fn check_batch(&self, keys: &[String]) -> anyhow::Result<u64> {
-        let items: Vec<_> = keys.iter().map(|key| self.items(key)).collect::<Result<_, _>>()?;
-        let ops: Vec<Op<'_>> = items.iter().map(|items| self.op(items)).collect();
-        let mut decisions = vec![Err(StoreError::unanswered()); ops.len()];
-        self.apply(&ops, &mut decisions).await;
+        let requests: Vec<Request<'_>> = keys.iter().map(Request::of).collect();
+        let items = requests.iter().map(|request| request.items(self.policy.limits()));
+        let items: Vec<Items<'_>> = items.collect::<Result<_, _>>()?;
+        let checks = requests
+            .iter()
+            .zip(&items)
+            .map(|(request, items)| request.op(self.policy.name(), items, Act::Check));
+        let checks: Vec<Op<'_>> = checks.collect::<Result<_, _>>()?;
+        let mut decisions = vec![Err(StoreError::unanswered()); checks.len()];
+        self.apply(&checks, &mut decisions).await;
         let allowed = |decision: Result<Decision, StoreError>| Ok(u64::from(decision?.allowed));
         decisions.into_iter().map(allowed).sum()
     }
@@ -129,15 +137,6 @@ impl Ours {
         if let Apply::Pending(later) = self.store.apply(ops, None, decisions) {
             later.await;
         }
-    }
-
-    fn items<'a>(&'a self, key: &'a str) -> anyhow::Result<Vec<Item<'a>>> {
-        let key = Key::new(key.as_bytes())?;
-        Ok(self.policy.items(|_| Some(key))?)
-    }
-
-    fn op<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
-        Op { policy: self.policy.name(), items, act: Act::Check, cost: 1, id: None }
     }
 }
 
