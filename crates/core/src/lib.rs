@@ -77,7 +77,7 @@ pub use limit::{Algorithm, Edge, Limit, Period, PeriodUnit, Rate, Spec, Zone};
 pub use operation::{Item, Op};
 pub use plain::PlainStore;
 pub use policy::Policy;
-pub use request::{Items, MissingKey, OwnedRequest, Request, RequestError};
+pub use request::{Items, MissingKey, OwnedRequest, Request, RequestError, items_of_key};
 pub use store::{Apply, Store, apply_one};
 pub use subject::{
     Id, InvalidKey, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject,

@@ -52,10 +52,11 @@ use crate::time::{Span, Time};
 /// The same limits can be made without a line, by [`Limit::new`] and a constructor for each
 /// algorithm.
 #[derive(Debug, Clone, PartialEq)]
+#[repr(C)]
 pub struct Limit {
-    line: Line,
-    /// The rule that follows from the line.
+    /// The rule that follows from the line. It comes first, since every check reads it.
     rule: Rule,
+    line: Line,
 }
 
 impl Limit {
@@ -157,6 +158,12 @@ impl Limit {
     #[must_use]
     pub fn factor(&self) -> Decimal {
         self.line.factor
+    }
+
+    /// Returns whether it gives leases: whether it limits concurrency.
+    #[must_use]
+    pub fn gives_leases(&self) -> bool {
+        self.algorithm() == Algorithm::Concurrency
     }
 
     /// Returns whether denied attempts count too.

@@ -185,14 +185,11 @@ impl<'a> Request<'a> {
     #[inline]
     pub fn item<'l>(&'l self, limit: &'l Limit) -> Result<Item<'l>, RequestError> {
         let name = limit.per();
-        let key = match name.map(Name::as_str) {
-            Some(Name::ALL) => Key::ALL,
-            subject => match self.key_of(subject) {
-                Some(key) => Key::new(key).map_err(|error| RequestError::of_key(name, error))?,
-                None => return Err(MissingKey::of(name).into()),
-            },
+        let key = |subject| {
+            let key = self.key_of(subject).map(Key::new).transpose();
+            key.map_err(|error| RequestError::of_key(name, error))
         };
-        Ok(Item { limit, subject: Subject { name, key }, cost: self.cost_for(limit) })
+        item(limit, key, self.cost_for(limit))
     }
 
     #[inline]
@@ -295,6 +292,36 @@ impl OwnedRequest {
     pub fn id(&self) -> Option<&[u8]> {
         self.id.as_deref()
     }
+}
+
+/// Returns the items of `Request::of(key)`, without the way through a request: the check that most
+/// callers make must be fast.
+///
+/// # Errors
+/// Fails if a limit counts another subject.
+#[inline]
+pub fn items_of_key<'l>(limits: &'l [Limit], key: Key<'l>) -> Result<Items<'l>, RequestError> {
+    let mut items = Items::new();
+    for limit in limits {
+        let cost = if limit.unit().is_none() { DEFAULT_COST } else { 0 };
+        items.push(item(limit, |subject| Ok(Some(key).filter(|_| subject.is_none())), cost)?);
+    }
+    Ok(items)
+}
+
+/// Returns a limit with the key that it counts.
+#[inline(always)]
+fn item<'l>(
+    limit: &'l Limit,
+    key_of: impl FnOnce(Option<&'l str>) -> Result<Option<Key<'l>>, RequestError>,
+    cost: u64,
+) -> Result<Item<'l>, RequestError> {
+    let name = limit.per();
+    let key = match name.map(Name::as_str) {
+        Some(Name::ALL) => Key::ALL,
+        subject => key_of(subject)?.ok_or_else(|| MissingKey::of(name))?,
+    };
+    Ok(Item { limit, subject: Subject { name, key }, cost })
 }
 
 /// Returns the first name that is given twice.

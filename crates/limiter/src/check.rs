@@ -5,7 +5,7 @@ use std::future::Future;
 use smallvec::SmallVec;
 use tollgate_core::{
     Apply, Decision, IntoKey, Item, Items, Key, KeyBytes, Op, Policy, Request, RequestError,
-    Store as _, StoreError, Time,
+    Store as _, StoreError, Time, items_of_key,
 };
 
 use crate::any_store::AnyStore;
@@ -38,8 +38,7 @@ impl Limiter {
     /// Checks any policy.
     #[inline(never)]
     fn check_policy(&self, key: Key<'_>) -> Result<Decision, Error> {
-        let request = Request::of(key);
-        let items = request.items(self.policy().limits())?;
+        let items = items_of_key(self.policy().limits(), key)?;
         Ok(self.store().apply_one(&Op::check(self.policy().name(), &items), None)?)
     }
 

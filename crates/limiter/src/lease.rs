@@ -2,19 +2,18 @@
 
 mod renew;
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+use std::time::Instant;
 
 use tollgate_core::{Act, Allowed, Decision};
 
 use crate::any_store::AnyStore;
 use crate::background::Background;
 use crate::error::Error;
-use crate::in_flight::{InFlight, gives_leases};
+use crate::in_flight::InFlight;
 use crate::limiter_store::LimiterStore;
 use crate::memory::MemoryStore;
-use crate::request::{KeptRequest, Request};
+use crate::request::{OwnedCheck, Request};
 
 /// A lease of a `concurrency` limit. Created by `lease` of a [`Request`]. It is released when dropped,
 /// also if the thread panics.
@@ -32,21 +31,22 @@ use crate::request::{KeptRequest, Request};
 #[must_use = "a lease is released when it is dropped"]
 pub struct Lease<S: LimiterStore = MemoryStore> {
     /// With the id of the lease.
-    request: Arc<KeptRequest<S>>,
+    request: Arc<OwnedCheck<S>>,
     decision: Decision,
     background: Background,
+    /// When it was taken, or a little later.
+    taken: Instant,
     /// Whether it was released already.
     released: bool,
 }
 
 impl<S: LimiterStore> Request<'_, S> {
-    /// Returns the request of a lease: the same with an id.
-    pub(crate) fn lease_request(&self) -> Result<Arc<KeptRequest<S>>, Error> {
-        let kept = self.keep();
-        if !gives_leases(&kept) {
+    /// Returns the check of a lease.
+    pub(crate) fn lease_check(&self) -> Result<Arc<OwnedCheck<S>>, Error> {
+        if !self.gives_leases() {
             return Err(Error::no_leases());
         }
-        Ok(Arc::new(if kept.id().is_some() { kept } else { self.clone().id(&new_id()).keep() }))
+        Ok(Arc::new(self.to_owned_check()))
     }
 }
 
@@ -76,7 +76,7 @@ impl Request<'_, MemoryStore> {
     /// As [`check`](Request::check); also fails if the check is [denied](Error::denied), or if no limit
     /// of the policy is a `concurrency` limit.
     pub fn lease(&self) -> Result<Lease, Error> {
-        let request = self.lease_request()?;
+        let request = self.lease_check()?;
         let decision = request.as_request().check()?;
         Ok(Lease::new(request, decision.into_result()?))
     }
@@ -91,15 +91,16 @@ impl Request<'_, AnyStore> {
     /// As [`check`](Request::check); also fails if the check is [denied](Error::denied), or if no limit
     /// of the policy is a `concurrency` limit.
     pub async fn lease(&self) -> Result<Lease<AnyStore>, Error> {
-        let request = self.lease_request()?;
+        let request = self.lease_check()?;
         let decision = InFlight::check(&request).await?;
         Ok(Lease::new(request, decision.into_result()?))
     }
 }
 
 impl<S: LimiterStore> Lease<S> {
-    pub(crate) fn new(request: Arc<KeptRequest<S>>, allowed: Allowed) -> Lease<S> {
-        Lease { request, decision: *allowed, background: Background::current(), released: false }
+    pub(crate) fn new(request: Arc<OwnedCheck<S>>, allowed: Allowed) -> Lease<S> {
+        let (background, taken) = (Background::current(), Instant::now());
+        Lease { request, decision: *allowed, background, taken, released: false }
     }
 
     /// Returns the decision of the check that took the lease.
@@ -202,13 +203,4 @@ impl<S: LimiterStore> std::fmt::Debug for Lease<S> {
         let id = String::from_utf8_lossy(self.id());
         f.debug_struct("Lease").field("id", &id).field("released", &self.released).finish()
     }
-}
-
-/// Returns an id that no other lease has. Snapshots keep leases beyond the process that took them, so
-/// a counter is not enough.
-fn new_id() -> Box<[u8]> {
-    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
-    static LEASES: AtomicU64 = AtomicU64::new(0);
-    let number = LEASES.fetch_add(1, Ordering::Relaxed);
-    format!("{:016x}-{number:x}", *PROCESS).into_bytes().into()
 }

@@ -1,7 +1,12 @@
 //! A request to a limiter: its keys, its costs, its id, and the operations.
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use tollgate_core::{
-    Act, Allowed, Decimal, Decision, IntoKey, LimitStatuses, Op, OwnedRequest, Time, apply_one,
+    Act, Allowed, Decimal, Decision, IntoKey, Limit, LimitStatuses, Op, OwnedRequest, Time,
+    apply_one,
 };
 
 use crate::any_store::AnyStore;
@@ -120,10 +125,21 @@ impl<'a, S: LimiterStore> Request<'a, S> {
         self.limiter.queues().notify(op);
     }
 
-    /// Returns the same request without borrows.
-    pub(crate) fn keep(&self) -> KeptRequest<S> {
+    /// Returns whether a limit of the policy gives leases.
+    pub(crate) fn gives_leases(&self) -> bool {
+        self.limiter.policy().limits().iter().any(Limit::gives_leases)
+    }
+
+    /// Returns a check that borrows nothing. If it takes a lease, it has an id, by which the lease is
+    /// found again.
+    pub(crate) fn to_owned_check(&self) -> OwnedCheck<S> {
+        let (limiter, at) = (self.limiter.clone(), self.at);
         let request = self.request.to_owned_request();
-        KeptRequest { limiter: self.limiter.clone(), request, at: self.at }
+        if request.id().is_some() || !self.gives_leases() {
+            return OwnedCheck { limiter, request, at, has_own_id: false };
+        }
+        let request = self.request.clone().id(&new_id()).to_owned_request();
+        OwnedCheck { limiter, request, at, has_own_id: true }
     }
 }
 
@@ -233,14 +249,20 @@ operations! {
     renew: Renew -> Decision;
 }
 
-/// A request that borrows nothing.
-pub(crate) struct KeptRequest<S: LimiterStore> {
+/// A check that borrows nothing.
+pub(crate) struct OwnedCheck<S: LimiterStore> {
     limiter: Limiter<S>,
     request: OwnedRequest,
     at: Option<Time>,
+    /// Whether its id was created here, so that nobody else uses it.
+    has_own_id: bool,
 }
 
-impl<S: LimiterStore> KeptRequest<S> {
+impl<S: LimiterStore> OwnedCheck<S> {
+    pub(crate) fn has_own_id(&self) -> bool {
+        self.has_own_id
+    }
+
     pub(crate) fn as_request(&self) -> Request<'_, S> {
         Request { limiter: &self.limiter, request: self.request.as_request(), at: self.at }
     }
@@ -265,4 +287,13 @@ impl<S: LimiterStore> std::fmt::Debug for Request<'_, S> {
         let policy = self.limiter.policy().name().as_str();
         f.debug_struct("Request").field("policy", &policy).field("request", &self.request).finish()
     }
+}
+
+/// Returns an id that no other lease has. Snapshots keep leases beyond the process that took them, so
+/// a counter is not enough.
+fn new_id() -> Box<[u8]> {
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+    static LEASES: AtomicU64 = AtomicU64::new(0);
+    let number = LEASES.fetch_add(1, Ordering::Relaxed);
+    format!("{:016x}-{number:x}", *PROCESS).into_bytes().into()
 }

@@ -21,7 +21,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_timer::Delay;
-use tollgate_core::{Act, Algorithm, Allowed, Denied};
+use tollgate_core::{Act, Allowed, Denied, Limit};
 
 use crate::error::Error;
 use crate::in_flight::InFlight;
@@ -29,24 +29,28 @@ use crate::lease::Lease;
 use crate::limiter_store::LimiterStore;
 use crate::memory::MemoryStore;
 use crate::queues::Waiter;
-use crate::request::{KeptRequest, Request};
+use crate::request::{OwnedCheck, Request};
 use block::block_on;
 use deadline::Deadline;
 
 /// How often the first caller of a queue asks a remote store again for a lease.
 const LEASE_POLL: Duration = Duration::from_millis(25);
+/// Minimum time between two checks of a remote store. In a cluster a check can be denied because of
+/// another that is rolled back, and could be repeated at once, again and again.
+const MIN_POLL: Duration = Duration::from_millis(2);
 
 impl<S: LimiterStore> Request<'_, S> {
     /// Waits until the check passes, at most as long as `timeout`, and takes its cost. Returns only
     /// when admitted.
     ///
     /// Callers that wait for the same keys through limiters of one store in this process are served in
-    /// the order of their arrival; no order is promised between processes. If the wait would take
-    /// longer than `timeout`, this fails at once, and does not make you wait for a denial. A call of a
-    /// remote store that is under way at the deadline is awaited.
+    /// the order of their arrival; no order is promised between processes. If the limits cannot allow
+    /// the request within `timeout`, this fails at once; behind others in the queue it may take the
+    /// whole `timeout` to know. A call of a remote store that is under way at the deadline is awaited.
     ///
     /// Dropping the future leaves the queue. What a check that is under way then takes from a remote
-    /// store is given back.
+    /// store is given back: a lease is released, any other cost refunded. With an
+    /// [id](Request::id) of your own nothing is given back, since a retry with it returns that admission.
     ///
     /// Time is real time, also if the store has a manual clock. A limit with `count-denied` counts every
     /// check that is made while waiting.
@@ -71,7 +75,7 @@ impl<S: LimiterStore> Request<'_, S> {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<Allowed, Error>> + Send + use<S> {
-        let (request, deadline) = (Arc::new(self.keep()), Deadline::after(timeout));
+        let (request, deadline) = (Arc::new(self.to_owned_check()), Deadline::after(timeout));
         async move { wait_for_check(&request, deadline).await }
     }
 
@@ -100,7 +104,7 @@ impl<S: LimiterStore> Request<'_, S> {
         &self,
         timeout: Duration,
     ) -> impl Future<Output = Result<Lease<S>, Error>> + Send + use<S> {
-        let (request, deadline) = (self.lease_request(), Deadline::after(timeout));
+        let (request, deadline) = (self.lease_check(), Deadline::after(timeout));
         async move {
             let request = request?;
             let allowed = wait_for_check(&request, deadline).await?;
@@ -141,7 +145,7 @@ impl Request<'_, MemoryStore> {
 }
 
 async fn wait_for_check<S: LimiterStore>(
-    kept: &Arc<KeptRequest<S>>,
+    kept: &Arc<OwnedCheck<S>>,
     deadline: Deadline,
 ) -> Result<Allowed, Error> {
     let request = kept.as_request();
@@ -193,14 +197,17 @@ fn gives_up<S: LimiterStore>(
 /// Returns whether the request waits for a lease, whose holder may release it before it expires.
 fn waits_for_lease<S: LimiterStore>(request: &Request<'_, S>, denied: &Denied) -> bool {
     let limit = request.limiter().policy().limits().get(denied.decision().bound_by);
-    limit.is_some_and(|limit| limit.algorithm() == Algorithm::Concurrency)
+    limit.is_some_and(Limit::gives_leases)
 }
 
 /// Returns after which time another check makes sense if nothing is given back in this process.
 fn next_check<S: LimiterStore>(request: &Request<'_, S>, denied: &Denied) -> Duration {
     let wait = denied.retry_after().map_or(Duration::MAX, Duration::from);
-    let polls = request.limiter().store().is_remote() && waits_for_lease(request, denied);
-    if polls { wait.min(LEASE_POLL) } else { wait }
+    match request.limiter().store().is_remote() {
+        false => wait,
+        true if waits_for_lease(request, denied) => wait.clamp(MIN_POLL, LEASE_POLL),
+        true => wait.max(MIN_POLL),
+    }
 }
 
 /// Waits until the caller is first in its queue. Returns false if the deadline comes before.

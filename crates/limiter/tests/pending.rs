@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ struct Gated {
     calls: AtomicUsize,
     /// One permit for each answer.
     answers: Semaphore,
+    /// Whether answers get lost on their way.
+    loses_answers: AtomicBool,
 }
 
 impl Store for Gated {
@@ -34,8 +36,11 @@ impl Store for Gated {
     ) -> Apply<'a> {
         Apply::Pending(Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
-            assert!(matches!(self.store.apply(ops, at, out), Apply::Ready));
+            assert!(matches!(self.store.apply(ops, at, &mut *out), Apply::Ready));
             self.answers.acquire().await.unwrap().forget();
+            if self.loses_answers.load(Ordering::SeqCst) {
+                out.fill(Err(StoreError::unavailable("the answer was lost")));
+            }
         }))
     }
 }
@@ -43,7 +48,12 @@ impl Store for Gated {
 /// Returns a limiter whose clock stands still, and its store.
 fn gated(line: &str) -> (Limiter<AnyStore>, Arc<Gated>) {
     let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
-    let gated = Arc::new(Gated { store, calls: AtomicUsize::new(0), answers: Semaphore::new(0) });
+    let gated = Arc::new(Gated {
+        store,
+        calls: AtomicUsize::new(0),
+        answers: Semaphore::new(0),
+        loses_answers: AtomicBool::new(false),
+    });
     let limiter = AnyStore::new(Arc::clone(&gated) as Arc<dyn Store>).limiter("test", [line]);
     (limiter.unwrap(), gated)
 }
@@ -211,4 +221,46 @@ fn the_futures_can_be_sent_and_kept() {
     is_sent(request.check());
     is_sent(request.lease());
     is_sent(limiter.check("a"));
+}
+
+#[tokio::test]
+async fn a_retry_under_its_own_id_keeps_the_lease() {
+    let (limiter, store) = gated("concurrency 2 ttl 1h");
+    let request = limiter.key("a").id("job-7");
+    let mut first = Box::pin(request.lease());
+    assert!(!poll_once(first.as_mut()));
+    drop(first);
+    store.open();
+    // The retry returns the lease of the dropped one, which must not be released behind its back.
+    let lease = limiter.key("a").id("job-7").lease().await.unwrap();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(remaining(&limiter).await, Some(1));
+    assert_eq!(lease.release().await.unwrap().remaining, Some(2));
+}
+
+#[tokio::test]
+async fn a_dropped_wait_ends_no_lease_of_another() {
+    let (limiter, store) = gated("concurrency 2 ttl 1h");
+    let mut wait = Box::pin(limiter.key("a").check_within(LONG));
+    assert!(!poll_once(wait.as_mut()));
+    store.answers.add_permits(1);
+    let mut other = Box::pin(limiter.key("a").lease_within(LONG));
+    assert!(!poll_once(other.as_mut()));
+    drop(wait);
+    store.open();
+    let lease = other.await.unwrap();
+    until_remaining(&limiter, 1).await;
+    assert_eq!(lease.release().await.unwrap().remaining, Some(2));
+}
+
+#[tokio::test]
+async fn a_lease_whose_answer_was_lost_is_released() {
+    let (limiter, store) = gated("concurrency 2 ttl 1h");
+    store.open();
+    store.loses_answers.store(true, Ordering::SeqCst);
+    assert!(limiter.key("a").lease().await.unwrap_err().is_unavailable());
+    store.loses_answers.store(false, Ordering::SeqCst);
+    until_remaining(&limiter, 2).await;
 }

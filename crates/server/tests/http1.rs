@@ -209,6 +209,30 @@ fn a_long_pipeline_gets_its_responses_in_order() {
     assert_eq!(client.get("/check?key=a").status, 429);
 }
 
+#[test]
+fn the_limits_on_heads_and_bodies_can_be_set() {
+    let mut limits = HttpLimits::default();
+    (limits.headers, limits.head_bytes, limits.body_bytes) = (3, 200, 10);
+    let server = support::http::server().http_limits(limits).start().unwrap();
+    let head = |fields: &str| format!("GET /healthz HTTP/1.1\r\nhost: t\r\n{fields}\r\n");
+    let long =
+        |bytes: usize| head(&format!("x: {}\r\n", "y".repeat(bytes - head("x: \r\n").len())));
+    let cases = [
+        (head("a: b\r\nc: d\r\n"), 200),
+        (head("a: b\r\nc: d\r\ne: f\r\n"), 431),
+        (long(200), 200),
+        (long(201), 431),
+        (head("content-length: 10\r\n") + "0123456789", 200),
+        (head("content-length: 11\r\n"), 413),
+        (head("transfer-encoding: chunked\r\n") + "b\r\n01234567890\r\n0\r\n\r\n", 413),
+    ];
+    for (sent, status) in cases {
+        let mut client = Client::http(&server);
+        client.send(&sent);
+        assert_eq!(client.response().status, status, "{sent}");
+    }
+}
+
 /// Random bytes, many of which have a meaning in the protocol.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let significant = select(b"GETPOSH/ :;,=%&?\r\n\r\n\r\n01aAfF{}[]\"\\".to_vec());

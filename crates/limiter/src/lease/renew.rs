@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_timer::Delay;
-use tollgate_core::{Act, Algorithm, Limit};
+use tollgate_core::{Act, Limit};
 
 use super::Lease;
 use crate::error::Error;
@@ -19,8 +19,8 @@ impl<S: LimiterStore> Lease<S> {
     /// Does some work, and renews the lease meanwhile, so that it lasts as long as the work. Needs no
     /// runtime.
     ///
-    /// If the lease is lost, because the store was unavailable for a whole `ttl` or someone has
-    /// released it, the work is dropped: another may hold the lease by then.
+    /// If the lease is lost, because it could not be renewed for a whole `ttl`, the work is dropped:
+    /// another may hold the lease by then.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,24 +50,27 @@ impl<S: LimiterStore> Lease<S> {
 
     /// Renews the lease again and again, and returns when it is lost.
     async fn renew_until_lost(&self) {
-        let ttl = self.ttl();
-        let mut renewed = Instant::now();
-        while renewed.elapsed() < ttl {
-            Delay::new(ttl / RENEWALS_PER_TTL).await;
+        let (ttl, mut renewed) = (self.ttl(), self.taken);
+        loop {
             let asked = Instant::now();
-            match self.request.as_request().apply_async(Act::Renew).await {
+            let result = self.request.as_request().apply_async(Act::Renew).await;
+            if renewed.elapsed() >= ttl {
+                return;
+            }
+            match result {
                 Ok(decision) if decision.allowed => renewed = asked,
                 Ok(_) => return,
                 // The next renewal may succeed.
                 Err(_) => {}
             }
+            Delay::new(ttl / RENEWALS_PER_TTL).await;
         }
     }
 
     /// Returns the shortest time after which a part of the lease ends.
     fn ttl(&self) -> Duration {
         let limits = self.request.limiter().policy().limits().iter();
-        let leases = limits.filter(|limit| limit.algorithm() == Algorithm::Concurrency);
+        let leases = limits.filter(|limit| limit.gives_leases());
         leases.filter_map(Limit::full_reset_after).min().map_or(Duration::MAX, Duration::from)
     }
 }

@@ -106,7 +106,10 @@ async fn serve_http1(
             let _ = stream.try_write(TIMED_OUT);
             linger(&mut stream).await;
         }
-        End::Closed if connection.progress.expects_more() => linger(&mut stream).await,
+        // What follows the last request is not answered.
+        End::Closed if connection.progress.expects_more() || !parts.read_buf.is_empty() => {
+            linger(&mut stream).await;
+        }
         End::Closed | End::Unread => {}
     }
     None

@@ -98,6 +98,19 @@ fn requests_reset_the_idle_timeout() {
     }
 }
 
+/// Between requests, too, and after a while without any.
+#[test]
+fn an_incomplete_request_times_out_after_a_pause() {
+    let server = server(100, 600_000);
+    let mut client = Client::http(&server);
+    for _ in 0..3 {
+        client.assert_healthy();
+        sleep(Duration::from_millis(300));
+    }
+    client.send("GET /heal");
+    assert_eq!(read_to_end(&mut client), TIMED_OUT);
+}
+
 /// Some clients send an empty line after a body. It does not start a request (RFC 9112, 2.2).
 #[test]
 fn an_empty_line_does_not_start_a_request() {

@@ -107,6 +107,8 @@ fn sizes() -> Vec<Case> {
     vec![
         fits(post("/v1/peek", &padded(max)).into()),
         Case::malformed(post("/v1/peek", &padded(max + 1)), 413, TOO_LARGE),
+        // What the client goes on to send is read, so that it gets its response.
+        Case::malformed(post("/v1/peek", &padded(900_000)), 413, TOO_LARGE),
         Case::malformed(huge("65537"), 413, TOO_LARGE),
         Case::malformed(huge("1000000000000"), 413, TOO_LARGE),
         // More than hyper counts to.

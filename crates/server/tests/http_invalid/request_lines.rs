@@ -102,6 +102,9 @@ fn sizes() -> Vec<Case> {
         Case::stays(of_target(max), Reply::page("ok\n")),
         Case::refused(of_target(max + 1), 431),
         Case::refused(of_target(max + 64 * 1024), 431),
+        // What the client goes on to send is read, so that it gets its response.
+        Case::refused(of_target(900_000), 431),
+        Case::refused("GET\r\n\r\n".to_owned() + &"x".repeat(900_000), 400),
         Case::refused("G".repeat(max), 431),
         Case::refused(format!("GET /{}", "x".repeat(max)), 431),
         Case::refused("\r\n".repeat(max), 431),
