@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Apply, Decision, Limit, Op, Store, StoreError, Time};
 
-use crate::limiter_store::Sealed;
+use crate::limiter_store::{LimiterStore, Sealed};
 use crate::memory::MemoryStore;
 use crate::shared::Shared;
 
@@ -69,6 +69,8 @@ impl Store for AnyStore {
         self.store.apply(ops, at, out)
     }
 }
+
+impl LimiterStore for AnyStore {}
 
 impl Sealed for AnyStore {
     fn shared(&self) -> &Arc<Shared> {

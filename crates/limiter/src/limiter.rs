@@ -5,12 +5,11 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use tollgate_core::{IntoKey, InvalidKey, Limit, LimitError, Name, Policy};
+use tollgate_core::{InvalidKey, Limit, LimitError, Name, Policy};
 
 use crate::any_store::AnyStore;
 use crate::limiter_store::{LimiterStore, Sealed as _};
 use crate::memory::{MemoryStore, SingleCheck};
-use crate::request::Request;
 use crate::shared::Registration;
 
 /// Decides whether requests are allowed. Cheap to clone; clones count together.
@@ -115,54 +114,6 @@ impl<S: LimiterStore> Limiter<S> {
 
     pub(crate) fn queues(&self) -> &crate::queues::Queues {
         &self.store.shared().queues
-    }
-
-    /// Creates a request for this key, for any cost and operation.
-    ///
-    /// ```
-    /// use std::net::Ipv4Addr;
-    /// use tollgate::Limiter;
-    ///
-    /// let limiter: Limiter = "gcra 100/s".parse()?;
-    /// let client = Ipv4Addr::new(203, 0, 113, 9);
-    /// assert!(limiter.key(client).cost(5).check()?.allowed);
-    /// // An address is the same key as its text.
-    /// assert_eq!(limiter.key("203.0.113.9").peek()?.remaining, Some(95));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn key<'a>(&'a self, key: impl IntoKey<'a>) -> Request<'a, S> {
-        self.subject("", key)
-    }
-
-    /// Creates a request with the key of one subject, for limits with `per`.
-    /// [`Request::subject`] adds others, whose keys may have other types.
-    ///
-    /// ```
-    /// use std::net::Ipv4Addr;
-    /// use tollgate::Limiter;
-    ///
-    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
-    /// let client = Ipv4Addr::new(203, 0, 113, 9);
-    /// assert!(login.subject("ip", client).subject("user", 42).check()?.allowed);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn subject<'a>(&'a self, name: &'a str, key: impl IntoKey<'a>) -> Request<'a, S> {
-        Request::new(self).subject(name, key)
-    }
-
-    /// Creates a request with the keys of several subjects, for limits with `per`. The key for limits
-    /// without `per` has the empty name.
-    ///
-    /// ```
-    /// use tollgate::Limiter;
-    ///
-    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
-    /// assert!(login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check()?.allowed);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn keys<'a, K: IntoKey<'a> + Copy>(&'a self, keys: &[(&'a str, K)]) -> Request<'a, S> {
-        let add = |request: Request<'a, S>, (name, key): &(&'a str, K)| request.subject(name, *key);
-        keys.iter().fold(Request::new(self), add)
     }
 }
 

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use tollgate_core::{Limit, Store};
 
-use crate::any_store::AnyStore;
-use crate::memory::MemoryStore;
 use crate::shared::Shared;
 
-/// A store that a [`Limiter`](crate::Limiter) can be on: [`MemoryStore`], where every operation
-/// returns at once, or [`AnyStore`], where it is awaited. No other type implements it: any other
-/// [`Store`](crate::Store) becomes an [`AnyStore`].
+/// A store that a [`Limiter`](crate::Limiter) can be on: [`MemoryStore`](crate::MemoryStore), where every operation
+/// returns at once, or [`AnyStore`](crate::AnyStore), where it is awaited. No other type implements it: any other
+/// [`Store`](crate::Store) becomes an `AnyStore`.
 pub trait LimiterStore: Store + Sealed + 'static {}
 
 /// What a limiter needs of its store.
@@ -25,6 +23,3 @@ pub trait Sealed {
     /// Returns the index of the terms of a limit, for later checks of that limit.
     fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32>;
 }
-
-impl LimiterStore for MemoryStore {}
-impl LimiterStore for AnyStore {}

@@ -15,6 +15,56 @@ use crate::limiter::Limiter;
 use crate::limiter_store::LimiterStore;
 use crate::memory::MemoryStore;
 
+impl<S: LimiterStore> Limiter<S> {
+    /// Creates a request for this key, for any cost and operation.
+    ///
+    /// ```
+    /// use std::net::Ipv4Addr;
+    /// use tollgate::Limiter;
+    ///
+    /// let limiter: Limiter = "gcra 100/s".parse()?;
+    /// let client = Ipv4Addr::new(203, 0, 113, 9);
+    /// assert!(limiter.key(client).cost(5).check()?.allowed);
+    /// // An address is the same key as its text.
+    /// assert_eq!(limiter.key("203.0.113.9").peek()?.remaining, Some(95));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn key<'a>(&'a self, key: impl IntoKey<'a>) -> Request<'a, S> {
+        self.subject("", key)
+    }
+
+    /// Creates a request with the key of one subject, for limits with `per`.
+    /// [`Request::subject`] adds others, whose keys may have other types.
+    ///
+    /// ```
+    /// use std::net::Ipv4Addr;
+    /// use tollgate::Limiter;
+    ///
+    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
+    /// let client = Ipv4Addr::new(203, 0, 113, 9);
+    /// assert!(login.subject("ip", client).subject("user", 42).check()?.allowed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn subject<'a>(&'a self, name: &'a str, key: impl IntoKey<'a>) -> Request<'a, S> {
+        Request::new(self).subject(name, key)
+    }
+
+    /// Creates a request with the keys of several subjects, for limits with `per`. The key for limits
+    /// without `per` has the empty name.
+    ///
+    /// ```
+    /// use tollgate::Limiter;
+    ///
+    /// let login = Limiter::parse(["gcra 1/s burst 5 per ip", "fixed-window 100/day per user"])?;
+    /// assert!(login.keys(&[("ip", "203.0.113.9"), ("user", "42")]).check()?.allowed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keys<'a, K: IntoKey<'a> + Copy>(&'a self, keys: &[(&'a str, K)]) -> Request<'a, S> {
+        let add = |request: Request<'a, S>, (name, key): &(&'a str, K)| request.subject(name, *key);
+        keys.iter().fold(Request::new(self), add)
+    }
+}
+
 /// A request to a limiter. Created by [`Limiter::key`], [`Limiter::subject`] or [`Limiter::keys`].
 ///
 /// It has all operations. On a [`MemoryStore`] they return at once, on an [`AnyStore`] they are

@@ -295,3 +295,13 @@ fn replies_are_sent_after_the_client_shuts_down_its_side() {
     let received = without_date(&client.read_until(|_| false).unwrap());
     assert_eq!(String::from_utf8(received).unwrap(), HEALTHY.repeat(2));
 }
+
+/// hyper would take an admission for the start of a tunnel, and send nothing.
+#[test]
+fn a_tunnel_is_refused() {
+    let server = server();
+    let mut client = Client::http(&server);
+    client.send("CONNECT /check?key=a HTTP/1.1\r\nhost: t\r\n\r\n");
+    let response = client.response();
+    assert_eq!((response.status, response.header("allow")), (405, Some("GET, HEAD, POST")));
+}

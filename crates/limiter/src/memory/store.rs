@@ -14,7 +14,7 @@ use super::table::layout::Layout;
 use super::table::lock::Lock;
 use super::table::shard::Shard;
 use crate::clock::Clock;
-use crate::limiter_store::Sealed;
+use crate::limiter_store::{LimiterStore, Sealed};
 use crate::shared::Shared;
 
 /// A store in the memory of this process.
@@ -128,6 +128,8 @@ impl MemoryStore {
         self.shards.get(index).map(|shard| &shard.0)
     }
 }
+
+impl LimiterStore for MemoryStore {}
 
 impl Sealed for MemoryStore {
     fn shared(&self) -> &Arc<Shared> {

@@ -61,6 +61,12 @@ impl Rejection {
         Rejection::new(413, "request body too large")
     }
 
+    /// A client takes this server for a proxy.
+    pub(super) fn no_tunnel() -> Rejection {
+        let detail = "CONNECT: this server is no proxy".to_owned();
+        Rejection { status: 405, detail, allow: Some("GET, HEAD, POST") }
+    }
+
     /// The body is encoded in a way that we do not know.
     pub(super) fn encoding() -> Rejection {
         Rejection::new(501, "unsupported Transfer-Encoding header; expected chunked")

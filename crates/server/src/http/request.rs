@@ -65,6 +65,10 @@ impl Method {
 /// # Errors
 /// Fails if another parser in front of us might read the head otherwise.
 pub(super) fn check_head(head: &Parts, body: &Incoming) -> Result<(), Rejection> {
+    // hyper would take any 2xx for the start of a tunnel, and the client would never see it.
+    if head.method == hyper::Method::CONNECT {
+        return Err(Rejection::no_tunnel());
+    }
     // In HTTP/2 neither is needed: the target has the host, and frames have their lengths.
     if head.version == Version::HTTP_2 {
         return Ok(());

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead as _, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::TIMED_OUT;
 use super::answer::answer;
@@ -58,7 +58,7 @@ async fn first_bytes(
     idle: Duration,
     is_new: bool,
 ) -> Option<Bytes> {
-    let (mut bytes, mut filled, mut wait) = ([0; PREFACE.len()], 0, idle);
+    let (mut bytes, mut filled, mut deadline) = ([0; PREFACE.len()], 0, Instant::now() + idle);
     loop {
         let mut space = ReadBuf::new(bytes.get_mut(filled..)?);
         let read = poll_fn(|cx| {
@@ -68,13 +68,17 @@ async fn first_bytes(
                 false => Pin::new(&mut *stream).poll_read(cx, &mut space),
             }
         });
-        timeout(wait, read).await.ok()?.ok()?;
+        timeout_at(deadline, read).await.ok()?.ok()?;
         let count = space.filled().len();
+        if filled == 0 {
+            // From the first byte on, however slowly the rest arrives.
+            deadline = Instant::now() + service.limits.timeout;
+        }
         filled += count;
         let read = bytes.get(..filled)?;
         match is_new && PREFACE.starts_with(read) {
             _ if count == 0 => return None,
-            true if filled < PREFACE.len() => wait = service.limits.timeout,
+            true if filled < PREFACE.len() => {}
             _ => return Some(Bytes::copy_from_slice(read)),
         }
     }

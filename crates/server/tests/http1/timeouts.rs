@@ -1,5 +1,6 @@
 //! Timeouts and slow clients.
 
+use std::io::{Read as _, Write as _};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -175,4 +176,20 @@ fn idle_http2_connections_time_out() {
     // Empty settings, and the acknowledgement of the server's settings.
     client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0");
     client.read_until(|_| false).expect("the connection is closed");
+}
+
+/// Its time counts from the first byte: whoever sends one byte after the other gains nothing.
+#[test]
+fn a_preface_in_drops_times_out() {
+    let server = server(200, 600_000);
+    let mut client = Client::http(&server);
+    for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" {
+        if client.stream().write_all(&[*byte]).is_err() {
+            break;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    // A connection of HTTP/2 would begin with settings.
+    let read = client.stream().read(&mut [0; 64]);
+    assert!(!matches!(read, Ok(1..)), "{read:?}");
 }

@@ -95,7 +95,6 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.extend(["GET", "HEAD", "PUT", "post"].map(|method| not_allowed(method, act, "POST")));
     }
     cases.push(Case::rejected(request("OPTIONS", "*"), 404, NOWHERE));
-    cases.push(Case::rejected(request("CONNECT", "t:80"), 404, NOWHERE));
     cases.push(Case::rejected(request("!#$%&'*+-.^_`|~", "/nowhere"), 404, NOWHERE));
     cases.extend(ABSOLUTE.map(|target| Case::stays(request("GET", target), Reply::page("ok\n"))));
     cases.extend(heads());
