@@ -200,7 +200,7 @@ impl<'a> Request<'a> {
     }
 
     /// Fails if a key or cost is given twice, or if no limit has the unit of a cost. Takes quadratic
-    /// time, so whoever accepts requests from others limits their number of keys and costs.
+    /// time, so a server must limit the number of keys and costs of a request.
     fn check_names(&self, limits: &[Limit]) -> Result<(), RequestError> {
         if let Some(name) = first_twice(self.keys.as_slice()) {
             return Err(RequestError::key_twice(name));

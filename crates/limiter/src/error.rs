@@ -36,7 +36,7 @@ enum ErrorKind {
     Request(RequestError),
     Store(StoreError),
     Denied(Denied),
-    /// Not admitted within this time; the last denial, if the caller was first in its queue.
+    /// Not admitted within this time; the last denial, if the store was asked.
     TimedOut(Duration, Option<Denied>),
     NoLeases,
     LeaseLost,

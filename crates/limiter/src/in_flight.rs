@@ -15,8 +15,8 @@ use crate::request::OwnedCheck;
 type Checking = Pin<Box<dyn Future<Output = Result<Decision, Error>> + Send>>;
 
 /// A check that is under way. If it is dropped before the store has answered, it goes on in the
-/// background, and what it takes is given back. So is a lease whose check got no answer: nobody else
-/// knows its id.
+/// background, and what it takes is given back. So is a lease whose check got no answer: its
+/// caller does not know the id.
 pub(crate) struct InFlight<S: LimiterStore> {
     request: Arc<OwnedCheck<S>>,
     checking: Option<Checking>,

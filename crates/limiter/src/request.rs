@@ -200,7 +200,7 @@ impl Request<'_, MemoryStore> {
             self.notify(op);
             Ok(decision)
         };
-        self.request.with_op(self.limiter.policy(), act, apply)?
+        self.with_op(act, apply)?
     }
 }
 
@@ -304,7 +304,7 @@ pub(crate) struct OwnedCheck<S: LimiterStore> {
     limiter: Limiter<S>,
     request: OwnedRequest,
     at: Option<Time>,
-    /// Whether its id was created here, so that nobody else uses it.
+    /// Whether its id was created here, so that no other caller uses it.
     has_own_id: bool,
 }
 

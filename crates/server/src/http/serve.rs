@@ -133,7 +133,7 @@ async fn serve_http2(
     let watch = Watch::new(&connection, service.limits.idle);
     let end = drive(Pin::new(&mut http2), watch, &connection, registration).await;
     if end == End::Quiet {
-        // The client is told, and may finish what it has begun meanwhile.
+        // hyper sends GOAWAY; the client may finish the streams it has opened.
         Pin::new(&mut http2).graceful_shutdown();
         let _ = timeout(service.limits.timeout, http2).await;
     }

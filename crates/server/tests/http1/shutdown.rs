@@ -60,7 +60,7 @@ fn incomplete_heads_do_not_delay_the_shutdown() {
     assert!(std::net::TcpStream::connect(address).is_err());
 }
 
-/// Nor does an incomplete body, whose client is told to try elsewhere.
+/// Nor does an incomplete body, whose client gets a 503.
 #[test]
 fn incomplete_bodies_are_refused_by_the_shutdown() {
     let server = server();

@@ -178,7 +178,7 @@ fn idle_http2_connections_time_out() {
     client.read_until(|_| false).expect("the connection is closed");
 }
 
-/// Its time counts from the first byte: whoever sends one byte after the other gains nothing.
+/// Its deadline counts from the first byte: sending the bytes one by one gains no time.
 #[test]
 fn a_preface_in_drops_times_out() {
     let server = server(200, 600_000);
