@@ -38,6 +38,52 @@ pub struct Decision {
     /// The shortest wait after which the limit at [`bound_by`](Decision::bound_by) alone is
     /// indistinguishable from one never used.
     pub bound_reset_after: Span,
+    /// Where the decision was made.
+    pub source: Source,
+    /// Whether it was made without the store because the store was unavailable. The numbers are then
+    /// those of this process alone.
+    pub degraded: bool,
+}
+
+/// Where a decision was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Source {
+    /// By the store that keeps the state.
+    #[default]
+    Store,
+    /// In this process, which knows that the key is denied.
+    Cache,
+    /// In this process, from quota that was taken from the store ahead.
+    Prefetch,
+    /// In this process, from its own counts.
+    Local,
+    /// By the failure mode of the policy, because the store was unavailable.
+    FailureMode,
+}
+
+impl Source {
+    /// All sources.
+    pub const ALL: [Source; 5] =
+        [Source::Store, Source::Cache, Source::Prefetch, Source::Local, Source::FailureMode];
+
+    /// Returns its name in protocols and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Source::Store => "store",
+            Source::Cache => "cache",
+            Source::Prefetch => "prefetch",
+            Source::Local => "local",
+            Source::FailureMode => "failure-mode",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 /// The numbers of one limit after an operation. A policy's decision is folded from these.
@@ -107,6 +153,11 @@ impl Decision {
         if self.allowed { Ok(Allowed(self)) } else { Err(Denied(self)) }
     }
 
+    /// Returns the same decision, made elsewhere.
+    pub fn with_source(self, source: Source) -> Decision {
+        Decision { source, ..self }
+    }
+
     /// Returns the status of the only limit of a policy.
     #[must_use]
     pub fn only_status(&self) -> LimitStatus {
@@ -125,6 +176,8 @@ impl Decision {
             reset_after: status.reset_after,
             bound_by: 0,
             bound_reset_after: status.reset_after,
+            source: Source::Store,
+            degraded: false,
         }
     }
 }
@@ -267,6 +320,8 @@ impl DecisionBuilder {
             reset_after: self.reset_after,
             bound_by,
             bound_reset_after: bound.reset_after,
+            source: Source::Store,
+            degraded: false,
         }
     }
 }

@@ -56,6 +56,12 @@ impl StoreError {
         StoreError { kind: ErrorKind::Unanswered, source: None }
     }
 
+    /// Returns whether this is still the initial value of a slot.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.kind == ErrorKind::Unanswered
+    }
+
     /// Creates the error for a store that could not be reached or did not respond.
     #[must_use]
     pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {

@@ -70,15 +70,17 @@ mod wide;
 
 pub use act::{Act, MAX_COST};
 pub use decimal::{Decimal, ParseDecimalError};
-pub use decision::{Allowed, Decision, Denied, LimitStatus, LimitStatuses};
+pub use decision::{Allowed, Decision, Denied, LimitStatus, LimitStatuses, Source};
 pub use error::{LimitError, StoreError};
 pub use into_key::{IntoKey, KeyBytes};
 pub use limit::{Algorithm, Edge, Limit, Period, PeriodUnit, Rate, Spec, Zone};
 pub use operation::{Item, Op};
 pub use plain::PlainStore;
 pub use policy::Policy;
-pub use request::{Items, MissingKey, OwnedRequest, Request, RequestError, items_of_key};
-pub use store::{Apply, Store, apply_one};
+pub use request::{
+    Items, MissingKey, OwnedRequest, Request, RequestError, item_of_key, items_of_key,
+};
+pub use store::{Apply, MAX_COALESCED, Store, apply_one};
 pub use subject::{
     Id, InvalidKey, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject,
 };

@@ -10,6 +10,7 @@ mod check;
 mod convert;
 mod legacy;
 mod line;
+mod numbers;
 mod packed;
 mod parse;
 mod period;

@@ -303,10 +303,24 @@ impl OwnedRequest {
 pub fn items_of_key<'l>(limits: &'l [Limit], key: Key<'l>) -> Result<Items<'l>, RequestError> {
     let mut items = Items::new();
     for limit in limits {
-        let cost = if limit.unit().is_none() { DEFAULT_COST } else { 0 };
-        items.push(item(limit, |subject| Ok(Some(key).filter(|_| subject.is_none())), cost)?);
+        items.push(item_of_key(limit, key, DEFAULT_COST)?);
     }
     Ok(items)
+}
+
+/// Returns a limit of a request that has only the nameless key and the plain cost. This is the fast way to
+/// [`Request::item`].
+///
+/// # Errors
+/// Fails if the limit counts another subject.
+#[inline]
+pub fn item_of_key<'l>(
+    limit: &'l Limit,
+    key: Key<'l>,
+    cost: u64,
+) -> Result<Item<'l>, RequestError> {
+    let cost = if limit.unit().is_none() { cost } else { 0 };
+    item(limit, |subject| Ok(Some(key).filter(|_| subject.is_none())), cost)
 }
 
 /// Returns a limit with the key that it counts.

@@ -9,6 +9,10 @@ use crate::error::StoreError;
 use crate::operation::Op;
 use crate::time::Time;
 
+/// Maximum number of checks of one key that become one call of a remote store, so that a hot key does not hold
+/// the store up.
+pub const MAX_COALESCED: usize = 64;
+
 /// Whether the results of [`Store::apply`] are ready.
 #[must_use = "pending operations make progress only when the future is awaited"]
 pub enum Apply<'a> {

@@ -29,6 +29,8 @@ fn fold(allowed: bool, statuses: &[LimitStatus]) -> Decision {
         reset_after: statuses.iter().map(|status| status.reset_after).max().unwrap_or_default(),
         bound_by: bound.map_or(0, |(position, _)| position),
         bound_reset_after: bound.map_or(Span::ZERO, |(_, status)| status.reset_after),
+        source: crate::Source::Store,
+        degraded: false,
     }
 }
 

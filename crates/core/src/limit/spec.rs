@@ -78,6 +78,10 @@ impl Zone {
         self.0.clone()
     }
 
+    pub(crate) fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+
     pub(crate) fn is_utc(&self) -> bool {
         self.0 == TimeZone::UTC || self.0.iana_name() == Some("UTC")
     }
@@ -85,7 +89,7 @@ impl Zone {
 
 impl fmt::Display for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.iana_name().unwrap_or("UTC"))
+        f.write_str(self.name())
     }
 }
 
