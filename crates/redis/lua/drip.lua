@@ -10,7 +10,7 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SPAN
 
 --: load
 local cost, size, drop, interval = unpack('<I4I4I4I7', args, ARGUMENT)
@@ -30,7 +30,7 @@ if limit.body_at then
 end
 
 --: fits
-if level + cost > size then allowed = false end
+if level + WANTED > size then allowed = false end
 
 --: take
 if not live then

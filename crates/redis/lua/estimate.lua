@@ -12,7 +12,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals settled unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_COUNT TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT TAKEN_AT
 
 --: load
 local cost, capacity, length = unpack('<I4I4I7', args, ARGUMENT)
@@ -38,7 +38,7 @@ if previous > 0 then
 end
 
 --: fits
-if used + cost > capacity then allowed = false end
+if used + WANTED > capacity then allowed = false end
 
 --: take
 if not live then
@@ -47,6 +47,14 @@ elseif old_length ~= length then
   window_start, old_length, previous, current = now - now % length, length, 0, used
 end
 current, live = current + cost, true
+
+--: take_times
+-- luacheck: read globals times
+do
+  local cost = times * cost
+  --+ take
+  used = used + cost
+end
 
 --: check_debt
 debt_too_large = current > MAX_COUNT

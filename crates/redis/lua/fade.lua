@@ -68,6 +68,19 @@ reset_at = written_at + steps * old_step
 --: fits
 if level + cost > max then allowed = false end
 
+--: fits_times
+-- luacheck: read globals times
+-- Added one by one, as separate checks would, since doubles may round the sum otherwise.
+do
+  local level = level
+  for _ = 1, times do level = level + cost end
+  if level > max then allowed = false end
+end
+
+--: take_times
+for _ = 1, times do level = level + cost end
+--+ adopt_terms
+
 --: adopt_terms
 -- The level at `now`, from now on fading by the numbers of this limit.
 step_start, old_decay, old_step, old_minimum = now - now % step, decay, step, minimum

@@ -6,7 +6,7 @@
 -- Sections: see README.md. This rule's own: `read_cost` and `convert_cost`.
 --
 -- Expects, read only:
--- luacheck: read globals args at unpack pack
+-- luacheck: read globals args at unpack pack floor
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
@@ -42,6 +42,39 @@ end
 --: fits
 local drains_in = empty_at - now
 if not (drains_in < room_ticks or drains_in == room_ticks and empty_parts <= room_parts) then allowed = false end
+
+--: read_run_cost
+-- luacheck: read globals place muldiv
+-- luacheck: globals cost
+do
+  local room
+  cost, cost_ticks, cost_parts, room_ticks, room_parts, room = unpack('<I4ddddd', args, place)
+  if room_ticks >= 0 and (old_ticks ~= ticks or old_parts ~= parts) then
+    room_ticks, room_parts = muldiv(room, old_ticks, 0, old_parts)
+  end
+end
+
+--: fits_times
+-- luacheck: read globals times
+do
+  local empty_at, empty_parts, before = empty_at, empty_parts, times - 1
+  if before > 0 then
+    -- The first check converts a state at another pace, and all others are counted after that.
+    if old_ticks ~= ticks or old_parts ~= parts then allowed = false end
+    empty_parts = empty_parts + before * cost_parts
+    local carry = floor(empty_parts / parts)
+    empty_at, empty_parts = empty_at + before * cost_ticks + carry, empty_parts - carry * parts
+  end
+  --+ fits
+end
+
+--: take_times
+do
+  local cost_ticks, cost_parts = times * cost_ticks, times * cost_parts
+  local carry = floor(cost_parts / parts)
+  cost_ticks, cost_parts = cost_ticks + carry, cost_parts - carry * parts
+  --+ take
+end
 
 --: convert_cost
 -- For another cost than the one that came with the arguments: in how many ticks it drains.

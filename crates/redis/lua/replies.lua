@@ -7,11 +7,13 @@
 -- Sections:
 --   recall       returns a kept reply; otherwise defines what `remember` needs
 --   remember     keeps the reply of this call
+--   scan_replies, make_entry   the parts of both that runs.lua has in common with them
 --   forget       deletes the replies of this id
 --   forget_all   begins a new generation
 --
 -- Expects, read only:
 -- luacheck: read globals call unpack pack sub byte format time args rest_at allowed changed reply
+-- luacheck: read globals ttl entry
 -- Placeholders (see README.md):
 -- luacheck: read globals ACT ARGUMENT ID_KEY GENERATION_KEY GENERATION_TTL_MS SLACK_MS VERSION VERSION_CHAR
 -- luacheck: read globals REMEMBERED KEPT_REPLY
@@ -19,6 +21,10 @@
 --: recall
 local known, generation = call('GET', KEYS[ID_KEY]), call('GET', KEYS[GENERATION_KEY]) or ''
 local last_expiry, others = time, ''
+--+ scan_replies
+
+--: scan_replies
+-- luacheck: globals known generation last_expiry others
 if known then
   if byte(known) ~= VERSION then
     return redis.error_reply('TGSTATE the key of an id holds a value that this version did not write')
@@ -40,15 +46,20 @@ end
 
 --: remember
 if changed and allowed then
-  local expiry = time + unpack('<I7', args, ARGUMENT)
-  if expiry > last_expiry then last_expiry = expiry end
   local kept_reply = KEPT_REPLY
-  local ttl = (last_expiry - time) / 1000 + SLACK_MS
-  --+ min_ttl
-  local entry = pack('<BI7I2c0I4c0', ACT, expiry, #generation, generation, #kept_reply, kept_reply)
+  --+ make_entry
   call('PSETEX', KEYS[ID_KEY], format('%d', ttl), VERSION_CHAR .. others .. entry)
   if generation ~= '' then call('PEXPIRE', KEYS[GENERATION_KEY], GENERATION_TTL_MS) end
 end
+
+--: make_entry
+-- luacheck: read globals kept_reply
+-- Defines the `entry` of `kept_reply`, and for how long the key of the id lives.
+local expiry = time + unpack('<I7', args, ARGUMENT)
+if expiry > last_expiry then last_expiry = expiry end
+local ttl = (last_expiry - time) / 1000 + SLACK_MS
+--+ min_ttl
+local entry = pack('<BI7I2c0I4c0', ACT, expiry, #generation, generation, #kept_reply, kept_reply)
 
 --: forget
 call('DEL', KEYS[ID_KEY])

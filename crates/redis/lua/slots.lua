@@ -15,7 +15,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals reservation settled unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_COUNT TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT TAKEN_AT
 
 --: load
 local cost, capacity, width, life = unpack('<I4I4I7I7', args, ARGUMENT)
@@ -51,7 +51,7 @@ do
 end
 
 --: fits
-if used + cost > capacity then allowed = false end
+if used + WANTED > capacity then allowed = false end
 
 --: replace
 -- Puts a slot in place of the bytes from `from` up to `to`. A count that needs more bytes than the
@@ -207,6 +207,54 @@ if live then
 else
   limit.new_body, limit.new_expiry = false, 0
 end
+
+--: begin_runs
+-- In a call of several checks, all that they take goes into the slot of `now`. It is collected in `pending`
+-- and added once, since the string may be long. For the same reason the slots are read at most once, when
+-- a check is denied, and as far as needed: up to each of them, `sums` has what all slots until then count,
+-- and `ends` until when they do.
+local pending, sums, ends, unread_at = 0, {}, {}, 1
+-- Returns when so much of what is used will be forgotten.
+local function forgotten_at(amount)
+  while (sums[#sums] or 0) < amount and unread_at <= #slots do
+    local start, count = unpack(slot_format, slots, unread_at)
+    sums[#sums + 1], ends[#ends + 1], unread_at =
+      (sums[#sums] or 0) + count, start + old_life, unread_at + 7 + count_bytes
+  end
+  if (sums[#sums] or 0) < amount then return now - now % width + life end
+  local first, last = 1, #sums
+  while first < last do
+    local middle = (first + last - (first + last) % 2) / 2
+    if sums[middle] < amount then first = middle + 1 else last = middle end
+  end
+  return ends[first]
+end
+
+--: take_times
+-- luacheck: read globals times
+-- luacheck: globals pending
+pending, used = pending + times * cost, used + times * cost
+
+--: define_summarize
+-- luacheck: read globals forgotten_at
+-- The same as `summarize`, with what is pending.
+limit.summarize = function()
+  local fits_at, resets = 0, reset_at
+  if pending > 0 then resets = now - now % width + life end
+  if used + cost > capacity and cost <= capacity then
+    local converted = pending > 0 and (old_width ~= width or old_life ~= life)
+    fits_at = converted and resets or forgotten_at(total + pending + cost - capacity)
+  end
+  limit.new_summary = pack('<I7I7I7', used, fits_at, resets)
+end
+
+--: save_run
+-- The reply has the summary, not the body.
+
+--: finish_runs
+cost, used = pending, used - pending
+--+ take
+--+ save
 
 --: summarize
 if live then

@@ -13,7 +13,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals reservation settled unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT POSITION MAX_COUNT WINDOWS_NEEDED TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED POSITION MAX_COUNT WINDOWS_NEEDED TAKEN_AT
 
 --: load
 local cost, capacity = unpack('<I4I4', args, ARGUMENT)
@@ -31,7 +31,7 @@ if limit.body_at then
 end
 
 --: fits
-if count + cost > capacity then allowed = false end
+if count + WANTED > capacity then allowed = false end
 
 --: window_now aligned
 -- All variants define `new_start` and `new_end`: the window that `now` falls into.

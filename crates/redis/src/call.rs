@@ -1,20 +1,22 @@
 //! From an operation to the call of a script, and from its reply to a decision.
 
+mod argument;
 pub(crate) mod bytes;
+pub(crate) mod checks;
 pub(crate) mod keys;
 pub(crate) mod reply;
+pub(crate) mod task;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tollgate_core::remote::RuleParams;
-use tollgate_core::storage::MAX_COUNT;
-use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
+use tollgate_core::{Act, Op, StoreError, Time};
 
+use crate::call::argument::put_item;
 use crate::call::bytes::put;
 use crate::call::keys::Prefix;
-use crate::call::reply::{CallTerms, LimitTerms};
+use crate::call::reply::CallTerms;
 use crate::script::{Script, Scripts};
 use crate::shape::{Costs, Idempotency, MAX_LIMITS, Positions, Shape, ShortVec};
 
@@ -65,6 +67,10 @@ impl<'a, 'p> SlotOp<'a, 'p> {
     }
 }
 
+/// Maximum number of calls for one operation whose scripts ask for other calendar windows. One for each
+/// limit is enough unless the server's clock jumps.
+const MAX_WINDOW_CALLS: usize = 64;
+
 /// When an operation happens.
 #[derive(Debug, Clone)]
 pub(crate) struct When {
@@ -73,17 +79,28 @@ pub(crate) struct When {
     /// Limits for which the script asked for the calendar windows around another instant. For all others
     /// the windows around our own time are sent.
     moved: Vec<(usize, Time)>,
+    /// How often the script asked.
+    asked: usize,
 }
 
 impl When {
     pub(crate) fn new(at: Option<Time>) -> When {
-        When { at, moved: Vec::new() }
+        When { at, moved: Vec::new(), asked: 0 }
     }
 
     /// Sends the windows around another instant for the limit at this position, as the script asked.
-    pub(crate) fn move_windows(&mut self, position: usize, around: Time) {
+    ///
+    /// # Errors
+    /// Fails if it asked too often.
+    pub(crate) fn move_windows(&mut self, position: usize, around: Time) -> Result<(), StoreError> {
+        self.asked = self.asked.saturating_add(1);
+        if self.asked >= MAX_WINDOW_CALLS {
+            let unstable = "the server's clock jumps: each call needed other calendar windows";
+            return Err(StoreError::unavailable(unstable));
+        }
         self.moved.retain(|(known, _)| *known != position);
         self.moved.push((position, around));
+        Ok(())
     }
 
     fn around(&self, position: usize) -> Time {
@@ -115,11 +132,7 @@ impl Call {
         shape.partial |= part.skip_empty && Costs::of(op, positions) != Costs::All;
         shape.assume_changed = part.assume_changed;
         shape.commits = part.commits.map(|(act, _)| act);
-        let limits = positions.iter().filter_map(|position| {
-            let Item { limit, cost, .. } = *op.items.get(*position)?;
-            Some(LimitTerms { position: *position, capacity: limit.exact_capacity(), cost })
-        });
-        let terms = CallTerms(limits.collect());
+        let terms = CallTerms::of(op, positions);
         let keys = keys(op, &shape, positions, prefix);
         let argument = argument(part, when, &shape, &terms);
         Call { script: scripts.of(shape), keys, argument, terms }
@@ -134,7 +147,13 @@ pub(crate) fn validate(op: &Op<'_>) -> Result<(), StoreError> {
     op.validate()
 }
 
-fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> ShortVec<Vec<u8>> {
+/// Returns the keys of the subjects.
+fn state_keys(
+    op: &Op<'_>,
+    shape: &Shape,
+    positions: &Positions,
+    prefix: &Prefix,
+) -> ShortVec<Vec<u8>> {
     let mut keys = ShortVec::new();
     for (position, limit) in positions.iter().zip(&shape.limits) {
         // The key of a subject is added with its first limit.
@@ -144,6 +163,11 @@ fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> S
             keys.push(prefix.state(op.policy, item.subject));
         }
     }
+    keys
+}
+
+fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> ShortVec<Vec<u8>> {
+    let mut keys = state_keys(op, shape, positions, prefix);
     let scope = |keys: &[Vec<u8>]| prefix.scope(op, keys);
     match (shape.idempotency, op.id) {
         (Idempotency::Remember(_) | Idempotency::Recall(_), Some(id)) => {
@@ -164,12 +188,7 @@ const ARGUMENT_BYTES: usize = 128;
 fn argument(part: &SlotOp<'_, '_>, when: &When, shape: &Shape, terms: &CallTerms) -> Vec<u8> {
     let op = &part.op;
     let mut out = Vec::with_capacity(ARGUMENT_BYTES);
-    put(&mut out, when.at.map_or(0, Time::as_micros), 7);
-    for position in &*part.positions {
-        if let Some(item) = op.items.get(*position) {
-            put_item(&mut out, item, || when.around(*position));
-        }
-    }
+    put_limits(&mut out, op, &part.positions, when);
     if shape.with_handle {
         // The reply of a commit is kept for as long as that of the act it commits.
         let act = part.commits.map_or(op.act, |(act, _)| act);
@@ -187,93 +206,17 @@ fn argument(part: &SlotOp<'_, '_>, when: &When, shape: &Shape, terms: &CallTerms
     out
 }
 
+/// Appends the time, and the cost and the numbers of each limit.
+fn put_limits(out: &mut Vec<u8>, op: &Op<'_>, positions: &Positions, when: &When) {
+    put(out, when.at.map_or(0, Time::as_micros), 7);
+    for position in positions {
+        if let Some(item) = op.items.get(*position) {
+            put_item(out, item, || when.around(*position));
+        }
+    }
+}
+
 fn put_handle(out: &mut Vec<u8>, handle: &[u8]) {
     put(out, u64::try_from(handle.len()).unwrap_or(u64::MAX), 2);
     out.extend_from_slice(handle);
-}
-
-/// Appends the cost and the numbers of one limit, as `lua/*.lua` read them.
-fn put_item(out: &mut Vec<u8>, item: &Item<'_>, around: impl Fn() -> Time) {
-    let Item { limit, cost, .. } = *item;
-    if limit.capacity().is_some() {
-        put(out, cost, 4);
-    }
-    let span = |out: &mut Vec<u8>, span: Span| put(out, span.as_micros(), 7);
-    match limit.params() {
-        RuleParams::Flow { capacity, ticks, parts } => put_flow(out, capacity, ticks, parts, cost),
-        RuleParams::Drip { size, drip, every } => {
-            put(out, size, 4);
-            put(out, drip, 4);
-            span(out, every);
-        }
-        RuleParams::Aligned { capacity, window }
-        | RuleParams::Request { capacity, window }
-        | RuleParams::Estimate { capacity, window }
-        | RuleParams::Held { capacity, ttl: window } => {
-            put(out, capacity, 4);
-            span(out, window);
-        }
-        RuleParams::Calendar { capacity } => {
-            put(out, capacity, 4);
-            for bound in limit.windows_around(around()).unwrap_or_default() {
-                put(out, bound.as_micros(), 7);
-            }
-        }
-        RuleParams::Slots { capacity, width, life } => {
-            put(out, capacity, 4);
-            span(out, width);
-            span(out, life);
-        }
-        RuleParams::Fade { max, decay, resolution, floor } => {
-            put(out, max.to_bits(), 8);
-            put(out, decay.to_bits(), 8);
-            span(out, resolution);
-            put(out, floor.to_bits(), 8);
-        }
-        _ => {}
-    }
-}
-
-/// Returns how long an amount takes to drain, in whole ticks and parts of one.
-fn drain_time(units: u64, ticks: u64, parts: u64) -> (u64, u64) {
-    let (amount, parts) = (u128::from(units) * u128::from(ticks), u128::from(parts.max(1)));
-    let whole = u64::try_from(amount / parts).unwrap_or(u64::MAX);
-    (whole, u64::try_from(amount % parts).unwrap_or(0))
-}
-
-fn put_flow(out: &mut Vec<u8>, capacity: u64, ticks: u64, parts: u64, cost: u64) {
-    // No debt may take longer to drain than this, so that twice as long stands for anything longer; a
-    // double holds it exactly.
-    let longest = Span::MAX.as_micros();
-    let drain_time = |units| {
-        let (whole, rest) = drain_time(units, ticks, parts);
-        if whole < 2 * longest { (whole, rest) } else { (2 * longest, 0) }
-    };
-    let (cost_time, room) = (drain_time(cost), capacity.checked_sub(cost));
-    put_double(out, cost_time.0);
-    put_double(out, cost_time.1);
-    match room.map(drain_time) {
-        Some((whole, rest)) => {
-            put_double(out, whole);
-            put_double(out, rest);
-        }
-        // The cost never fits: the room is less than nothing.
-        None => {
-            out.extend_from_slice(&(-1.0_f64).to_le_bytes());
-            put_double(out, 0);
-        }
-    }
-    put_double(out, ticks);
-    put_double(out, parts);
-    put_double(out, room.unwrap_or(0));
-    let (whole, rest) = drain_time(MAX_COUNT);
-    let (whole, rest) = if whole >= longest { (longest, 0) } else { (whole, rest) };
-    put_double(out, whole);
-    put_double(out, rest);
-}
-
-/// Appends a number below 2^53, which a double holds exactly.
-#[expect(clippy::cast_precision_loss, reason = "below 2^53")]
-fn put_double(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(&(number as f64).to_le_bytes());
 }

@@ -1,5 +1,7 @@
 //! Deletes everything that is kept under the prefix.
 
+use std::sync::Arc;
+
 use redis::{RedisError, Value, cmd};
 use tollgate_core::StoreError;
 
@@ -24,7 +26,7 @@ impl RedisStore {
     }
 }
 
-async fn clear_node(node: &Node, pattern: &str) -> Result<(), RedisError> {
+async fn clear_node(node: &Arc<Node>, pattern: &str) -> Result<(), RedisError> {
     let mut cursor = b"0".to_vec();
     loop {
         let mut scan = cmd("SCAN");

@@ -170,7 +170,7 @@ impl RedisStoreBuilder {
             Target::Cluster(seeds) => {
                 let seeds = seeds.into_iter().map(|seed| self.with_certificates(seed));
                 let seeds = seeds.collect::<Result<_, _>>()?;
-                Connection::Cluster(Box::new(Cluster::new(seeds, config, self.response_timeout)))
+                Connection::Cluster(Arc::new(Cluster::new(seeds, config, self.response_timeout)))
             }
             Target::Sentinel { sentinels, name, primary } => {
                 let client = self.sentinel_client(sentinels, &name, &primary)?;

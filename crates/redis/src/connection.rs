@@ -20,7 +20,7 @@ use crate::connection::node::{Node, PipelineResult};
 pub(crate) enum Connection {
     /// One server, or the primary that sentinels know.
     Single(Arc<Node>),
-    Cluster(Box<Cluster>),
+    Cluster(Arc<Cluster>),
 }
 
 impl Connection {
@@ -59,7 +59,7 @@ impl Connection {
 }
 
 /// Sends one call; with the whole script if the server does not know it.
-pub(crate) async fn send_one(node: &Node, call: &Call) -> Result<Vec<u8>, StoreError> {
+pub(crate) async fn send_one(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, StoreError> {
     let reply = match node.run_one(&command(call, false)).await {
         Err(error) if is_unknown_script(&error) => node.run_one(&command(call, true)).await,
         reply => reply,
@@ -69,7 +69,7 @@ pub(crate) async fn send_one(node: &Node, call: &Call) -> Result<Vec<u8>, StoreE
 
 /// Sends all calls in one pipeline; those whose script the server does not know again, with the whole
 /// script.
-async fn send_to_single(node: &Node, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
+async fn send_to_single(node: &Arc<Node>, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
     let commands = calls.iter().zip(send_script(calls.iter()));
     let commands = commands.map(|(call, with_script)| command(call, with_script)).collect();
     let mut replies = run(node, commands).await;
@@ -91,7 +91,7 @@ async fn send_to_single(node: &Node, calls: &[Call]) -> Vec<Result<Vec<u8>, Stor
     replies.into_iter().map(reply_bytes).collect()
 }
 
-async fn run(node: &Node, commands: Vec<Cmd>) -> Vec<Result<Value, RedisError>> {
+async fn run(node: &Arc<Node>, commands: Vec<Cmd>) -> Vec<Result<Value, RedisError>> {
     let count = commands.len();
     match node.run(commands).await {
         PipelineResult::Replies(replies) => replies,

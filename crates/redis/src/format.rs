@@ -13,6 +13,12 @@ pub(crate) const WINDOWS_NEEDED: u8 = 2;
 pub(crate) const OVERDRAWN: u8 = 3;
 /// First byte of a reply: the operation was done before under the same id, and the first reply follows.
 pub(crate) const REMEMBERED: u8 = 4;
+/// First byte of a reply: several checks were decided, and the result of each run follows.
+pub(crate) const RUNS: u8 = 5;
+
+/// What the result of a run begins with if it was done before under the same id, and the first reply
+/// follows. Otherwise it begins with the number of checks that are allowed.
+pub(crate) const REMEMBERED_RUN: u8 = 255;
 
 /// How many bytes the body of each rule takes in the store, by the number of the rule. 0 for those that
 /// begin with their size.

@@ -4,6 +4,7 @@ mod assemble;
 mod compact;
 mod placeholders;
 mod records;
+mod runs;
 #[cfg(test)]
 mod samples;
 mod sections;

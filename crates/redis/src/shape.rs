@@ -55,6 +55,8 @@ pub(crate) enum Idempotency {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub(crate) act: Act,
+    /// Whether it decides several checks, which come as runs.
+    pub(crate) runs: bool,
     /// Whether it takes and gives nothing, so that it only reads.
     pub(crate) read_only: bool,
     /// Whether limits without a cost are left as they are, while others may take or give. One flag for all
@@ -118,6 +120,15 @@ impl RuleKind {
             RuleKind::Slots => 22,
             RuleKind::Fade => 35,
             RuleKind::Unlimited => 0,
+        }
+    }
+
+    /// Returns how many bytes the cost of such a limit takes in a run.
+    pub(crate) fn run_bytes(self) -> usize {
+        match self {
+            RuleKind::Flow => 44,
+            RuleKind::Unlimited => 0,
+            _ => 4,
         }
     }
 }
@@ -186,6 +197,7 @@ impl Shape {
         };
         Shape {
             act: op.act,
+            runs: false,
             read_only,
             partial,
             dry_run: false,
@@ -197,6 +209,14 @@ impl Shape {
             commits: None,
             limits,
         }
+    }
+
+    /// Returns the shape of several checks that are decided in one call, `first` among them.
+    pub(crate) fn of_checks(first: &Op<'_>, with_ids: bool, explicit_time: bool) -> Shape {
+        let idempotency =
+            if with_ids { Idempotency::Remember(Act::Check) } else { Idempotency::Ignore };
+        let one = Shape::of(&first.without_id(), all_positions(first), explicit_time);
+        Shape { runs: true, read_only: false, partial: false, idempotency, ..one }
     }
 
     /// Returns how many different subjects the limits count.

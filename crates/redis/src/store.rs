@@ -1,19 +1,18 @@
 //! The store: turns operations into calls of scripts, and replies into decisions.
 
+use std::sync::Arc;
+
 use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time, apply_one};
 
 use crate::call::keys::Prefix;
 use crate::call::reply::{Reply, ScriptDecision};
+use crate::call::task::{Decisions, Task, ready};
 use crate::call::{Call, SlotOp, When, validate};
 use crate::connection::node::Node;
 use crate::connection::{Connection, send_one};
 use crate::script::Scripts;
 use crate::shape::all_positions;
-
-/// Maximum number of calls for one operation whose scripts ask for other calendar windows. One for each
-/// limit is enough unless the server's clock jumps.
-const MAX_WINDOW_CALLS: usize = 64;
 
 /// Limits over Redis, Valkey, Sentinel or Redis Cluster.
 ///
@@ -71,7 +70,7 @@ impl RedisStore {
     /// since everything that a future holds is moved with it.
     async fn apply_single(
         &self,
-        node: &Node,
+        node: &Arc<Node>,
         op: &Op<'_>,
         at: Option<Time>,
     ) -> Result<Decision, StoreError> {
@@ -80,25 +79,36 @@ impl RedisStore {
         }
         let part = SlotOp::new(op, all_positions(op));
         let mut when = When::new(at);
-        for _ in 0..MAX_WINDOW_CALLS {
+        loop {
             let call = Call::new(&part, &when, &self.prefix, &self.scripts);
             let reply = send_one(node, &call).await;
-            if let Some(decision) = interpret(reply, &call, &mut when) {
+            let reply = reply.and_then(|bytes| Reply::parse(bytes, &call.terms));
+            if let Some(decision) = interpret(reply, &mut when) {
                 return decision.map(|decision| decision.answer(op));
             }
         }
-        Err(clock_unstable())
     }
 
+    /// Applies operations that live in one slot each; consecutive checks of one key in one call.
     async fn apply_batch(
         &self,
         batch: Vec<(SlotOp<'_, '_>, &mut Result<Decision, StoreError>)>,
         at: Option<Time>,
     ) {
         let (parts, out): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-        let decisions = self.run_parts(&parts, at).await;
-        for ((part, out), decision) in parts.iter().zip(out).zip(decisions) {
-            *out = decision.map(|decision| decision.answer(&part.op));
+        let tasks = Task::of_all(&parts);
+        let results = self.run_tasks(&tasks, at).await;
+        let mut out = parts.iter().zip(out);
+        for (task, result) in tasks.iter().zip(results) {
+            let out = out.by_ref().take(task.len());
+            match result {
+                Ok(decisions) => {
+                    for ((part, out), decision) in out.zip(decisions) {
+                        *out = Ok(decision.answer(&part.op));
+                    }
+                }
+                Err(error) => out.for_each(|(_, out)| *out = Err(error.clone())),
+            }
         }
     }
 
@@ -108,51 +118,66 @@ impl RedisStore {
         parts: &[SlotOp<'_, '_>],
         at: Option<Time>,
     ) -> Vec<Result<ScriptDecision, StoreError>> {
-        let mut whens = vec![When::new(at); parts.len()];
-        let mut out: Vec<Option<Result<ScriptDecision, StoreError>>> =
-            parts.iter().map(|_| None).collect();
-        for _ in 0..MAX_WINDOW_CALLS {
-            if out.iter().all(Option::is_some) {
-                break;
-            }
-            self.call_undecided(parts, &mut whens, &mut out).await;
-        }
-        out.into_iter().map(|out| out.unwrap_or_else(|| Err(clock_unstable()))).collect()
+        let tasks: Vec<Task<'_, '_, '_>> = parts.iter().map(Task::Part).collect();
+        let one = |result: Result<Decisions, StoreError>| {
+            result.and_then(|decisions| {
+                decisions.into_iter().next().ok_or_else(StoreError::unanswered)
+            })
+        };
+        self.run_tasks(&tasks, at).await.into_iter().map(one).collect()
     }
 
-    /// Calls the scripts of those parts that have no decision yet.
+    /// Runs each task in its slot; those of one slot in their order. Returns a decision for each operation
+    /// of a task.
+    async fn run_tasks(
+        &self,
+        tasks: &[Task<'_, '_, '_>],
+        at: Option<Time>,
+    ) -> Vec<Result<Decisions, StoreError>> {
+        let mut whens = vec![When::new(at); tasks.len()];
+        let mut out: Vec<Option<Result<Decisions, StoreError>>> =
+            tasks.iter().map(|_| None).collect();
+        // The first of the undecided is always sent, so that each round decides it or asks once more.
+        while out.iter().any(Option::is_none) {
+            self.call_undecided(tasks, &mut whens, &mut out).await;
+        }
+        out.into_iter().flatten().collect()
+    }
+
+    /// Calls the scripts of those tasks that have no decision yet and need not wait for another.
     async fn call_undecided(
         &self,
-        parts: &[SlotOp<'_, '_>],
+        tasks: &[Task<'_, '_, '_>],
         whens: &mut [When],
-        out: &mut [Option<Result<ScriptDecision, StoreError>>],
+        out: &mut [Option<Result<Decisions, StoreError>>],
     ) {
-        let undecided = parts.iter().zip(whens).zip(out).filter(|(_, out)| out.is_none());
-        let (undecided, calls): (Vec<_>, Vec<Call>) = undecided
-            .map(|((part, when), out)| {
-                let call = Call::new(part, when, &self.prefix, &self.scripts);
-                ((when, out), call)
+        let undecided = tasks.iter().zip(whens).zip(out).filter(|(_, out)| out.is_none());
+        let undecided: Vec<_> = undecided.map(|((task, when), out)| (task, when, out)).collect();
+        let in_order: Vec<&Task<'_, '_, '_>> = undecided.iter().map(|(task, ..)| *task).collect();
+        let sent = undecided.into_iter().zip(ready(&in_order)).filter(|(_, ready)| *ready);
+        let (sent, calls): (Vec<_>, Vec<Call>) = sent
+            .map(|(sent, _)| {
+                let call = sent.0.call(sent.1, &self.prefix, &self.scripts);
+                (sent, call)
             })
             .unzip();
         let replies = self.connection.send(&calls).await;
-        for (((when, out), call), reply) in undecided.into_iter().zip(&calls).zip(replies) {
-            *out = interpret(reply, call, when);
+        for (((task, when, out), call), reply) in sent.into_iter().zip(&calls).zip(replies) {
+            *out = interpret(reply.and_then(|bytes| task.parse(bytes, &call.terms)), when);
         }
     }
 }
 
 /// Returns what a reply means, or `None` if the call must be repeated with other calendar windows.
-fn interpret(
-    reply: Result<Vec<u8>, StoreError>,
-    call: &Call,
+fn interpret<D>(
+    reply: Result<Reply<D>, StoreError>,
     when: &mut When,
-) -> Option<Result<ScriptDecision, StoreError>> {
-    match reply.and_then(|bytes| Reply::parse(bytes, &call.terms)) {
+) -> Option<Result<D, StoreError>> {
+    match reply {
         Ok(Reply::Decision(decision)) => Some(Ok(decision)),
         Ok(Reply::Overdrawn) => Some(Err(StoreError::overdrawn())),
         Ok(Reply::WindowsNeeded(around, position)) => {
-            when.move_windows(position, around);
-            None
+            when.move_windows(position, around).err().map(Err)
         }
         Err(error) => Some(Err(error)),
     }
@@ -175,10 +200,6 @@ fn decide_locally(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
     });
     op.report(limits.clone().map(|limit| limit.status()));
     Some(Ok(remote_decision(true, limits)))
-}
-
-fn clock_unstable() -> StoreError {
-    StoreError::unavailable("the server's clock jumps: each call needed other calendar windows")
 }
 
 impl Store for RedisStore {

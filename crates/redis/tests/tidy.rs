@@ -7,11 +7,11 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use support::command_stats::calls_during;
 use support::errors::with_causes;
 use support::operations::{
     Operation, Rng, apply, apply_all, connect, policy, short_lived_policies,
@@ -45,46 +45,6 @@ const POLICIES: [&[&str]; 15] = [
 
 fn servers() -> impl Iterator<Item = Server> {
     [Server::redis(), Server::valkey()].into_iter().flatten()
-}
-
-/// Statistics of a server: how often each command was called, and how often it failed.
-struct CommandStats(BTreeMap<String, (u64, u64)>);
-
-impl CommandStats {
-    fn of(server: &Server) -> CommandStats {
-        let stats = server.cli(&["info", "commandstats"]);
-        let line = |line: &str| {
-            let (name, numbers) = line.trim().strip_prefix("cmdstat_")?.split_once(':')?;
-            let number = |wanted: &str| {
-                let mut pairs = numbers.split(',').filter_map(|pair| pair.split_once('='));
-                let ttls = pairs.find(|(name, _)| *name == wanted);
-                ttls.map_or(0, |(_, value)| value.parse().unwrap())
-            };
-            Some((name.to_owned(), (number("calls"), number("failed_calls"))))
-        };
-        CommandStats(stats.lines().filter_map(line).collect())
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        self.0.get(name).map_or(0, |(calls, _)| *calls)
-    }
-
-    fn failed(&self, name: &str) -> u64 {
-        self.0.get(name).map_or(0, |(_, failed)| *failed)
-    }
-
-    /// Returns the commands that are neither expected nor for administration.
-    fn others<'c>(&'c self, expected: &'c [&str]) -> Vec<&'c str> {
-        let administration = ["info", "config|resetstat"];
-        let known = |name: &&str| expected.contains(name) || administration.contains(name);
-        self.0.keys().map(String::as_str).filter(|name| !known(name)).collect()
-    }
-}
-
-fn calls_during(server: &Server, work: impl FnOnce()) -> CommandStats {
-    server.cli(&["config", "resetstat"]);
-    work();
-    CommandStats::of(server)
 }
 
 /// Returns how many different subjects the limits count.

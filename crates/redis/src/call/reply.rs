@@ -2,19 +2,18 @@
 
 use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
 use tollgate_core::storage::{Capacity, Packed, Terms};
-use tollgate_core::{Decision, Op, Span, StoreError, Time};
+use tollgate_core::{Decision, Item, Op, Span, StoreError, Time};
 
 use crate::call::bytes::{Reader, put};
 use crate::format::{
     ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, SUMMARY_BYTES, VERSION, WINDOWS_NEEDED,
 };
-use crate::shape::ShortVec;
+use crate::shape::{Positions, ShortVec};
 
-/// A parsed reply.
+/// A parsed reply: the decision of one operation, or those of several checks.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are decisions, and none is kept")]
-pub(crate) enum Reply {
-    Decision(ScriptDecision),
+pub(crate) enum Reply<D = ScriptDecision> {
+    Decision(D),
     /// The call must be repeated with the calendar windows around this instant, for the limit at this
     /// position.
     WindowsNeeded(Time, usize),
@@ -48,6 +47,15 @@ pub(crate) struct LimitTerms {
 }
 
 impl CallTerms {
+    /// Returns the terms of an operation over some of its limits.
+    pub(crate) fn of(op: &Op<'_>, positions: &Positions) -> CallTerms {
+        let limits = positions.iter().filter_map(|position| {
+            let Item { limit, cost, .. } = *op.items.get(*position)?;
+            Some(LimitTerms { position: *position, capacity: limit.exact_capacity(), cost })
+        });
+        CallTerms(limits.collect())
+    }
+
     /// Writes the terms, to be kept with the reply: a retry needs those of the first call.
     pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
         let short = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
@@ -78,10 +86,8 @@ impl Reply {
     /// # Errors
     /// Fails if it is not the reply of one of our scripts.
     pub(crate) fn parse(bytes: Vec<u8>, terms: &CallTerms) -> Result<Reply, StoreError> {
-        let Some(mut reply) = parse(&mut Reader::new(&bytes), terms) else {
-            return Err(StoreError::unavailable(format!(
-                "unexpected reply of the script: {bytes:?}"
-            )));
+        let Some(mut reply) = parse_any(&mut Reader::new(&bytes), terms) else {
+            return Err(unexpected(&bytes));
         };
         if let Reply::Decision(decision) = &mut reply {
             decision.bytes = bytes;
@@ -90,7 +96,23 @@ impl Reply {
     }
 }
 
+impl<D> Reply<D> {
+    /// Returns the reply with another kind of decision.
+    pub(crate) fn map<E>(self, change: impl FnOnce(D) -> E) -> Reply<E> {
+        match self {
+            Reply::Decision(decision) => Reply::Decision(change(decision)),
+            Reply::WindowsNeeded(around, position) => Reply::WindowsNeeded(around, position),
+            Reply::Overdrawn => Reply::Overdrawn,
+        }
+    }
+}
+
 impl ScriptDecision {
+    /// Creates the decision of a check.
+    pub(crate) fn new(allowed: bool, limits: ShortVec<(usize, RemoteLimit)>) -> ScriptDecision {
+        ScriptDecision { allowed, remembered: false, limits, bytes: Vec::new() }
+    }
+
     /// Returns the decision of an operation for its caller, and reports the status of each limit. A retry
     /// under the same id reports none, since those of the first call no longer hold.
     pub(crate) fn answer(&self, op: &Op<'_>) -> Decision {
@@ -135,7 +157,13 @@ impl ScriptDecision {
     }
 }
 
-fn parse(bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Reply> {
+/// Returns the error for a reply that is not one of our scripts'.
+pub(crate) fn unexpected(bytes: &[u8]) -> StoreError {
+    StoreError::unavailable(format!("unexpected reply of the script: {bytes:?}"))
+}
+
+/// Parses a reply, new or kept.
+pub(crate) fn parse_any(bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Reply> {
     let first = bytes.byte()?;
     if first == REMEMBERED {
         let terms = CallTerms::read_from(bytes)?;
@@ -149,7 +177,7 @@ fn parse(bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Reply> {
     parse_new(first, bytes, terms)
 }
 
-fn parse_new(first: u8, bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Reply> {
+pub(crate) fn parse_new(first: u8, bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Reply> {
     let now = Time::from_micros(bytes.number(7)?)?;
     match first {
         WINDOWS_NEEDED => Some(Reply::WindowsNeeded(now, usize::from(bytes.byte()?))),
@@ -162,15 +190,13 @@ fn parse_new(first: u8, bytes: &mut Reader<'_>, terms: &CallTerms) -> Option<Rep
                 let state = state.map_or(RemoteState::Nothing, |(_, state)| *state);
                 (position, RemoteLimit { capacity, state, now, cost })
             });
-            let (limits, allowed) = (limits.collect(), first == ALLOWED);
-            let (remembered, bytes) = (false, Vec::new());
-            Some(Reply::Decision(ScriptDecision { allowed, remembered, limits, bytes }))
+            Some(Reply::Decision(ScriptDecision::new(first == ALLOWED, limits.collect())))
         }
     }
 }
 
 /// Reads the states, each with the position of its limit.
-fn parse_states(bytes: &mut Reader<'_>) -> Option<ShortVec<(usize, RemoteState)>> {
+pub(crate) fn parse_states(bytes: &mut Reader<'_>) -> Option<ShortVec<(usize, RemoteState)>> {
     let mut states = ShortVec::new();
     if bytes.byte()? != VERSION {
         return None;
@@ -183,13 +209,32 @@ fn parse_states(bytes: &mut Reader<'_>) -> Option<ShortVec<(usize, RemoteState)>
 
 fn parse_state(bytes: &mut Reader<'_>, rule: u8) -> Option<RemoteState> {
     let size = *BODY_BYTES.get(usize::from(rule))?;
-    let mut body = bytes.take(if size == 0 { SUMMARY_BYTES } else { size })?;
     if size == 0 {
-        let mut number = || body.number(7).map(Span::from_micros);
-        let (used, fits_at, resets) = (number()?, number()?, number()?);
-        return Some(RemoteState::Counted { used: used.as_micros(), fits_at, resets });
+        let Summary { used, fits_at, resets } = Summary::read_from(bytes)?;
+        return Some(RemoteState::Counted { used, fits_at, resets });
     }
-    parse_packed(&mut body, rule).map(RemoteState::Packed)
+    parse_packed(&mut bytes.take(size)?, rule).map(RemoteState::Packed)
+}
+
+/// What a reply has of a state that is too long for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Summary {
+    /// The cost that counts.
+    pub(crate) used: u64,
+    /// When the cost of the operation fits.
+    pub(crate) fits_at: Span,
+    /// When the state resets.
+    pub(crate) resets: Span,
+}
+
+impl Summary {
+    pub(crate) fn read_from(bytes: &mut Reader<'_>) -> Option<Summary> {
+        let mut bytes = bytes.take(SUMMARY_BYTES)?;
+        let mut number = || bytes.number(7);
+        let (used, fits_at, resets) = (number()?, number()?, number()?);
+        let [fits_at, resets] = [fits_at, resets].map(Span::from_micros);
+        Some(Summary { used, fits_at, resets })
+    }
 }
 
 /// Reads a state of a fixed size, as `lua/*.lua` write it.

@@ -19,7 +19,7 @@ use tollgate_core::StoreError;
 
 use crate::call::Call;
 use crate::connection::command::{command, is_unknown_script, reply_bytes, send_script};
-use crate::connection::node::{Connector, Node, PipelineResult};
+use crate::connection::node::{self, Connector, Node, PipelineResult};
 pub(crate) use slots::positions_by_slot;
 use slots::{Address, SlotMap, slot_of, with_address};
 
@@ -83,7 +83,10 @@ impl Cluster {
         }
     }
 
-    pub(crate) async fn send(&self, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
+    pub(crate) async fn send(
+        self: &Arc<Cluster>,
+        calls: &[Call],
+    ) -> Vec<Result<Vec<u8>, StoreError>> {
         if self.map().is_empty()
             && let Err(error) = self.refresh_slots(Instant::now()).await
         {
@@ -108,7 +111,7 @@ impl Cluster {
 
     /// Sends calls, and follows redirections, until all have a reply or the time is over.
     async fn send_until_done(
-        &self,
+        self: &Arc<Cluster>,
         mut routed: Vec<Routed<'_>>,
     ) -> Vec<Result<Vec<u8>, StoreError>> {
         let started = Instant::now();
@@ -177,13 +180,23 @@ impl Cluster {
     }
 
     /// Returns all primaries.
-    pub(crate) async fn primaries(&self) -> Result<Vec<Arc<Node>>, RedisError> {
+    pub(crate) async fn primaries(self: &Arc<Cluster>) -> Result<Vec<Arc<Node>>, RedisError> {
         self.refresh_slots(Instant::now()).await?;
         Ok(self.map().nodes().iter().map(|address| self.node(address)).collect())
     }
 
-    /// Refreshes the slot map, unless another caller has done so since that instant.
-    pub(crate) async fn refresh_slots(&self, since: Instant) -> Result<(), RedisError> {
+    /// Refreshes the slot map, unless another caller has done so since that instant. It goes on if the caller
+    /// gives up: some nodes may not reply, and impatient callers would never get to the others.
+    pub(crate) async fn refresh_slots(
+        self: &Arc<Cluster>,
+        since: Instant,
+    ) -> Result<(), RedisError> {
+        let cluster = Arc::clone(self);
+        let refreshed = tokio::spawn(async move { cluster.refresh(since).await }).await;
+        refreshed.unwrap_or_else(|_| Err(node::runtime_stopped()))
+    }
+
+    async fn refresh(&self, since: Instant) -> Result<(), RedisError> {
         let mut last_refresh = self.last_refresh.lock().await;
         if let Some((when, result)) = &*last_refresh
             && *when > since

@@ -2,14 +2,19 @@
 //!
 //! A command that was sent and got no reply is never sent again: it is not known whether it was done, and
 //! doing it twice would count twice.
+//!
+//! A caller may give up at any time, as one that has less patience than the response timeout. Connecting goes on
+//! without it, and whether the connection it waited for still replies is found out in the background: otherwise
+//! impatient callers would never get a connection, or never leave one that is dead.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::sentinel::SentinelClient;
 use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, ServerErrorKind, Value};
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 /// For how long after a failed attempt to connect further callers get the same error.
@@ -35,6 +40,8 @@ pub(crate) struct Node {
     opened: AtomicU64,
     /// Locked while connecting; when that failed last, and why.
     last_failure: Mutex<Option<(Instant, RedisError)>>,
+    /// Whether it is being found out if the connection still replies.
+    is_verifying: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -65,16 +72,19 @@ impl Node {
             live: RwLock::new(None),
             opened: AtomicU64::new(0),
             last_failure: Mutex::new(None),
+            is_verifying: AtomicBool::new(false),
         }
     }
 
     /// Runs commands in their order; if they are few, with no other commands in between.
-    pub(crate) async fn run(&self, commands: Vec<Cmd>) -> PipelineResult {
+    pub(crate) async fn run(self: &Arc<Node>, commands: Vec<Cmd>) -> PipelineResult {
         let mut live = match self.live().await {
             Ok(live) => live,
             Err(error) => return PipelineResult::NotSent(error),
         };
+        let waiting = Waiting(self);
         let replies = run(&mut live.connection, commands).await;
+        waiting.end();
         if replies.iter().any(|reply| reply.as_ref().is_err_and(is_broken)) {
             self.discard(live.number);
         }
@@ -82,9 +92,11 @@ impl Node {
     }
 
     /// Runs one command.
-    pub(crate) async fn run_one(&self, command: &Cmd) -> Result<Value, RedisError> {
+    pub(crate) async fn run_one(self: &Arc<Node>, command: &Cmd) -> Result<Value, RedisError> {
         let mut live = self.live().await?;
+        let waiting = Waiting(self);
         let reply = live.connection.req_packed_command(command).await;
+        waiting.end();
         let reply = reply.and_then(Value::extract_error);
         if reply.as_ref().is_err_and(is_broken) {
             self.discard(live.number);
@@ -92,12 +104,30 @@ impl Node {
         reply
     }
 
-    async fn live(&self) -> Result<Live, RedisError> {
-        match self.current() {
-            Some(live) => Ok(live),
-            // The future of connecting is large; boxed, it does not make that of every call as large.
-            None => Box::pin(self.reconnect()).await,
+    async fn live(self: &Arc<Node>) -> Result<Live, RedisError> {
+        if let Some(live) = self.current() {
+            return Ok(live);
         }
+        let node = Arc::clone(self);
+        let connected = tokio::spawn(async move { node.reconnect().await }).await;
+        connected.unwrap_or_else(|_| Err(runtime_stopped()))
+    }
+
+    /// Finds out whether the connection still replies, and discards it if it does not within the response
+    /// timeout.
+    #[cold]
+    fn verify(self: &Arc<Node>) {
+        let (Ok(runtime), Some(mut live)) = (Handle::try_current(), self.current()) else { return };
+        if self.is_verifying.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let verifying = Verifying(Arc::clone(self));
+        runtime.spawn(async move {
+            let reply = live.connection.req_packed_command(&redis::cmd("PING")).await;
+            if reply.is_err_and(|error| is_broken(&error)) {
+                verifying.0.discard(live.number);
+            }
+        });
     }
 
     async fn reconnect(&self) -> Result<Live, RedisError> {
@@ -155,6 +185,31 @@ impl Node {
     }
 }
 
+/// A caller that waits for a reply.
+struct Waiting<'n>(&'n Arc<Node>);
+
+impl Waiting<'_> {
+    /// Notes that the reply has arrived, or the error.
+    fn end(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.verify();
+    }
+}
+
+/// While it exists, no other task finds out whether the connection still replies.
+struct Verifying(Arc<Node>);
+
+impl Drop for Verifying {
+    fn drop(&mut self) {
+        self.0.is_verifying.store(false, Ordering::Release);
+    }
+}
+
 async fn run(
     connection: &mut MultiplexedConnection,
     commands: Vec<Cmd>,
@@ -169,6 +224,11 @@ async fn run(
         Ok(values) => values.into_iter().map(Value::extract_error).collect(),
         Err(error) => vec![Err(error); count],
     }
+}
+
+/// Returns the error of a task that ended before it was done.
+pub(crate) fn runtime_stopped() -> RedisError {
+    RedisError::from((redis::ErrorKind::Io, "the runtime of the connection has stopped"))
 }
 
 /// Whether a new connection may do better: this one is broken, or leads to a server that was demoted.

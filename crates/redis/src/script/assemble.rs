@@ -14,11 +14,18 @@ pub(super) const MAX_IN_LOCALS: usize = 8;
 pub(super) fn assemble(shape: &Shape) -> String {
     let mut assembly = Assembly { shape, out: String::new() };
     assembly.begin();
+    if !shape.runs {
+        assembly.recall();
+    }
     for subject in 0..shape.subject_count() {
         assembly.read(subject);
     }
-    assembly.decide();
-    assembly.finish();
+    if shape.runs {
+        assembly.runs();
+    } else {
+        assembly.decide();
+        assembly.finish();
+    }
     assembly.out
 }
 
@@ -106,6 +113,9 @@ impl Assembly<'_> {
         if self.shape.limits.len() > MAX_IN_LOCALS {
             self.add("local limits = {}");
         }
+    }
+
+    fn recall(&mut self) {
         match self.shape.idempotency {
             Idempotency::Remember(_) | Idempotency::Recall(_) => {
                 self.section(self.no_limit(), "recall");
@@ -118,7 +128,9 @@ impl Assembly<'_> {
     /// Whether a flow needs its cost as a number. For these acts it is enough to know in how many ticks the
     /// cost drains.
     fn needs_cost(&self) -> bool {
-        self.shape.partial || !matches!(self.shape.act, Act::Check | Act::Charge | Act::Peek)
+        self.shape.partial
+            || self.shape.runs
+            || !matches!(self.shape.act, Act::Check | Act::Charge | Act::Peek)
     }
 
     /// A context for sections that belong to no limit; its argument is what follows all limits.
@@ -250,6 +262,11 @@ impl Assembly<'_> {
             "assign_record" => self.assign_record(limit.subject),
             "keep_all" => self.keep_all(limit.subject),
             "min_ttl" => self.min_ttl(),
+            "read_costs" => self.read_costs(),
+            "take_all" => self.take_all(),
+            "save_all" => self.call_each("save"),
+            "summarize_all" => self.summarize_all(),
+            "recall_run" | "remember_run" if !self.has_ids() => {}
             _ => self.section(limit, name),
         }
     }
@@ -257,6 +274,7 @@ impl Assembly<'_> {
     /// Whether a limit may stay as it was while another is written: then its expiry is needed.
     fn needs_old_expiry(&self) -> bool {
         !matches!(self.shape.act, Act::Peek | Act::Check | Act::Reserve | Act::Charge)
+            || self.shape.runs
             || self.takes_from_some()
     }
 

@@ -5,7 +5,9 @@ use tollgate_core::{Act, Span};
 
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
-use crate::format::{BODY_BYTES, OVERDRAWN, REMEMBERED, VERSION, WINDOWS_NEEDED};
+use crate::format::{
+    ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, VERSION, WINDOWS_NEEDED,
+};
 use crate::shape::Idempotency;
 
 /// How long a generation of ids is known, in milliseconds: longer than any reply that belongs to it.
@@ -52,7 +54,11 @@ impl Assembly<'_> {
             "POSITION" => limit.position,
             "SUBJECT_KEY" => limit.subject + 1,
             "ID_KEY" => subjects + 1,
-            "GENERATION_KEY" if self.shape.idempotency == Idempotency::ForgetAll => subjects + 1,
+            "GENERATION_KEY"
+                if self.shape.runs || self.shape.idempotency == Idempotency::ForgetAll =>
+            {
+                subjects + 1
+            }
             "GENERATION_KEY" => subjects + 2,
             "ACT" => act_number(self.shape.idempotency),
             "MAX_RESERVATIONS" => MAX_RESERVATIONS,
@@ -60,12 +66,20 @@ impl Assembly<'_> {
             "WINDOWS_NEEDED" => usize::from(WINDOWS_NEEDED),
             "OVERDRAWN" => usize::from(OVERDRAWN),
             "REMEMBERED" => usize::from(REMEMBERED),
+            "REMEMBERED_RUN" => usize::from(REMEMBERED_RUN),
+            "ALLOWED" => usize::from(ALLOWED),
+            "RUNS_AT" => self.runs_at(),
+            "RUN_BYTES" => self.run_bytes(),
             // The fields of a reservation, and of a lease.
             "TAKEN_AT" | "LEASE_END" => 1,
             "AMOUNT" | "LEASE_COUNT" => 2,
             "REFUNDABLE" | "LEASE_HANDLE" => 3,
             "EXPIRES_AT" => 4,
             "HANDLE" => 5,
+            // What must fit: the cost, or that of several equal checks.
+            "WANTED" if self.shape.runs => return Some("times * cost".into()),
+            "WANTED" => return Some("cost".into()),
+            "SUMMARIES" => return Some(self.summaries()),
             // Whether the limit takes or gives anything; if all do, that need not be asked.
             "TAKES" if self.shape.partial => return Some("cost > 0".into()),
             "TAKES" => return Some("true".into()),

@@ -26,11 +26,19 @@ const LIMIT_VARIABLES: [&str; 9] = [
     "new_summary",
 ];
 
+/// Variables of a limit that only a script for several checks has: the functions that `lua/runs.lua` defines,
+/// and whether anything was taken.
+const RUN_VARIABLES: [&str; 7] =
+    ["read_cost", "fits", "take", "summarize", "save", "finish", "taken"];
+
 impl Assembly<'_> {
     pub(super) fn read(&mut self, subject: usize) {
         if self.shape.limits.len() <= MAX_IN_LOCALS {
             for limit in self.limits_of(subject) {
-                let variables = LIMIT_VARIABLES.map(|name| self.limit_variable(limit, name));
+                let more: &[&str] = if self.shape.runs { &RUN_VARIABLES } else { &[] };
+                let names = LIMIT_VARIABLES.iter().chain(more);
+                let variables: Vec<String> =
+                    names.map(|name| self.limit_variable(limit, name)).collect();
                 self.add(&format!("local {}", variables.join(", ")));
             }
         }
@@ -56,7 +64,7 @@ impl Assembly<'_> {
     }
 
     /// Writes the subjects that have a changed limit.
-    fn write_changed(&mut self) {
+    pub(super) fn write_changed(&mut self) {
         for subject in 0..self.shape.subject_count() {
             let counting = self.limits_of(subject).into_iter().filter(Context::counts);
             let changed = counting.map(|limit| {
@@ -74,14 +82,14 @@ impl Assembly<'_> {
     }
 
     /// The condition that the value of every subject is laid out as expected.
-    fn all_regular(&self) -> String {
+    pub(super) fn all_regular(&self) -> String {
         let subjects = 1..=self.shape.subject_count();
         let irregular: Vec<String> = subjects.map(|s| format!("irregular_{s}")).collect();
         format!("not ({})", irregular.join(" or "))
     }
 
     /// The short way to write, for a check that was allowed: each limit has a new body.
-    fn write_regular_if(&mut self, condition: &str) {
+    pub(super) fn write_regular_if(&mut self, condition: &str) {
         self.add(&format!("if {condition} then"));
         for subject in 0..self.shape.subject_count() {
             let s = subject + 1;
@@ -116,6 +124,17 @@ impl Assembly<'_> {
 
     /// Makes the reply: whether it is allowed, the time, and the states that are left.
     pub(super) fn reply(&mut self) {
+        self.states();
+        // A dry run of what cannot be denied finds out whether it would change anything.
+        let would_change = self.shape.dry_run && !self.shape.act.can_be_denied();
+        let allowed = if would_change { "changed" } else { "allowed" };
+        self.add(&format!(
+            "local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, time) .. states"
+        ));
+    }
+
+    /// Defines `states`: those that are left, or those in the store if nothing is done yet.
+    pub(super) fn states(&mut self) {
         self.add(&format!("local states = '\\{VERSION}'"));
         let values_suffice = self.replies_with_values();
         if values_suffice {
@@ -131,12 +150,6 @@ impl Assembly<'_> {
         if values_suffice {
             self.add("end");
         }
-        // A dry run of what cannot be denied finds out whether it would change anything.
-        let would_change = self.shape.dry_run && !self.shape.act.can_be_denied();
-        let allowed = if would_change { "changed" } else { "allowed" };
-        self.add(&format!(
-            "local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, time) .. states"
-        ));
     }
 
     /// Whether the values of the subjects are what a reply has of the states.
@@ -148,7 +161,7 @@ impl Assembly<'_> {
             && self.counting().iter().all(|limit| body_bytes(limit.kind) > 0)
     }
 
-    fn reply_each(&mut self) {
+    pub(super) fn reply_each(&mut self) {
         let limits = if self.shape.act == Act::Reset { Vec::new() } else { self.counting() };
         for limit in limits {
             let (bytes, s) = (body_bytes(limit.kind), limit.subject + 1);
@@ -237,7 +250,7 @@ impl Assembly<'_> {
     }
 }
 
-fn body_bytes(kind: RuleKind) -> usize {
+pub(super) fn body_bytes(kind: RuleKind) -> usize {
     BODY_BYTES.get(usize::from(kind.number())).copied().unwrap_or(0)
 }
 

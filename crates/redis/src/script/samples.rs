@@ -37,6 +37,7 @@ fn limits(kinds: &[RuleKind], subjects: usize, count_denied: bool) -> SmallVec<[
 fn shape(act: Act, limits: SmallVec<[LimitShape; 2]>) -> Shape {
     Shape {
         act,
+        runs: false,
         read_only: act == Act::Peek,
         partial: false,
         dry_run: false,
@@ -85,6 +86,14 @@ fn variants(plain: &Shape) -> Vec<(&'static str, Shape)> {
     variants
 }
 
+/// Returns the shapes of calls with several checks: plain, with ids, and with the time passed in.
+fn runs(limits: SmallVec<[LimitShape; 2]>) -> Vec<(&'static str, Shape)> {
+    let plain = Shape { runs: true, ..shape(Act::Check, limits) };
+    let with_ids = Shape { idempotency: Idempotency::Remember(Act::Check), ..plain.clone() };
+    let at = Shape { explicit_time: true, ..with_ids.clone() };
+    vec![("runs", plain), ("runs-ids", with_ids), ("runs-at-ids", at)]
+}
+
 /// Writes one file for each sample: each rule alone, every variant with one rule, and policies of several
 /// limits and subjects.
 #[test]
@@ -110,5 +119,17 @@ fn write_samples() {
         }
         write("two", "plain", &shape(act, limits(&KINDS[4..6], 2, false)));
         write("ten", "plain", &shape(act, limits(&KINDS, 3, act.can_be_denied())));
+    }
+    let of_runs = KINDS.into_iter().filter(|kind| *kind != RuleKind::Held);
+    for kind in of_runs.clone() {
+        for (variant, shape) in runs(limits(&[kind], 1, false)) {
+            write(&format!("{kind:?}"), variant, &shape);
+        }
+    }
+    let nine: Vec<RuleKind> = of_runs.collect();
+    for (name, kinds, subjects) in [("two", &nine[4..6], 2), ("nine", &nine[..], 3)] {
+        for (variant, shape) in runs(limits(kinds, subjects, false)) {
+            write(name, variant, &shape);
+        }
     }
 }

@@ -21,8 +21,14 @@ static ESTIMATE: LazyLock<Sections> = part!("estimate");
 static FADE: LazyLock<Sections> = part!("fade");
 static HELD: LazyLock<Sections> = part!("held");
 /// The parts that all rules share.
-static COMMON: [LazyLock<Sections>; 5] =
-    [part!("acts"), part!("reservations"), part!("state"), part!("replies"), part!("muldiv")];
+static COMMON: [LazyLock<Sections>; 6] = [
+    part!("acts"),
+    part!("runs"),
+    part!("reservations"),
+    part!("state"),
+    part!("replies"),
+    part!("muldiv"),
+];
 
 fn cut(part: &'static str) -> Sections {
     let sections = part.split("--: ").skip(1).filter_map(|section| section.split_once('\n'));

@@ -13,6 +13,7 @@ mod errors;
 mod failover;
 mod foreign;
 mod guards;
+mod impatient;
 mod login;
 mod operations;
 mod paused;

@@ -1,5 +1,7 @@
 //! Slots of a cluster, and which node owns them.
 
+use std::sync::Arc;
+
 use redis::{Cmd, ConnectionAddr, ConnectionInfo, RedisError, Value, cmd};
 use tollgate_core::Op;
 
@@ -116,7 +118,7 @@ pub(super) fn with_address(
 }
 
 /// Asks a node which node owns which slots.
-pub(super) async fn fetch(node: &Node, address: &Address) -> Result<SlotMap, RedisError> {
+pub(super) async fn fetch(node: &Arc<Node>, address: &Address) -> Result<SlotMap, RedisError> {
     let mut slots: Cmd = cmd("CLUSTER");
     slots.arg("SLOTS");
     let reply = node.run_one(&slots).await?;
