@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use tollgate_core::{Apply, Decision, Limit, Op, Store, StoreError, Time};
 
+#[cfg(feature = "layers")]
+use crate::layers::LayeredStore;
 use crate::limiter_store::{LimiterStore, Sealed};
 use crate::memory::MemoryStore;
 use crate::shared::Shared;
@@ -29,13 +31,55 @@ pub struct AnyStore {
     store: Arc<dyn Store>,
     shared: Arc<Shared>,
     is_remote: bool,
+    /// The same store, if it has layers.
+    #[cfg(feature = "layers")]
+    layers: Option<Arc<LayeredStore>>,
 }
 
 impl AnyStore {
-    /// Wraps a store, such as a `RedisStore` with its own settings, or a store of your own.
+    /// Wraps a store of your own, or a `RedisStore` without layers: every check is then a call, and fails if
+    /// the store does.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Arc<AnyStore> {
-        Arc::new(AnyStore { store, shared: Arc::default(), is_remote: true })
+        Arc::new(AnyStore::of(store, Arc::default(), true))
+    }
+
+    /// Wraps a remote store with layers around it, as [`open`](crate::open) creates it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::layers::Layers;
+    /// use tollgate::{AnyStore, MemoryStore};
+    ///
+    /// // In place of memory: `RedisStore::builder(url).build()?`.
+    /// let store = Arc::<MemoryStore>::default();
+    /// let store = AnyStore::layered(Layers::new().timeout(Duration::from_millis(50)).around(store));
+    /// let limiter = store.limiter("api", ["gcra 100/s"])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "layers")]
+    #[must_use]
+    pub fn layered(store: Arc<LayeredStore>) -> Arc<AnyStore> {
+        let layers = Some(Arc::clone(&store));
+        Arc::new(AnyStore { layers, ..AnyStore::of(store, Arc::default(), true) })
+    }
+
+    /// Returns the layers around the store; `None` if it has none, as a store in memory.
+    #[cfg(feature = "layers")]
+    #[must_use]
+    pub fn layers(&self) -> Option<&LayeredStore> {
+        self.layers.as_deref()
+    }
+
+    fn of(store: Arc<dyn Store>, shared: Arc<Shared>, is_remote: bool) -> AnyStore {
+        AnyStore {
+            store,
+            shared,
+            is_remote,
+            #[cfg(feature = "layers")]
+            layers: None,
+        }
     }
 
     /// Wraps a store in memory, for code that takes a `Limiter<AnyStore>`. Limiters on either share their
@@ -55,7 +99,7 @@ impl AnyStore {
     #[must_use]
     pub fn memory(store: Arc<MemoryStore>) -> Arc<AnyStore> {
         let shared = Arc::clone(store.shared());
-        Arc::new(AnyStore { store, shared, is_remote: false })
+        Arc::new(AnyStore::of(store, shared, false))
     }
 }
 

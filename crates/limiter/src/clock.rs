@@ -38,6 +38,7 @@ enum Source {
     System(Arc<SystemClock>),
     /// Microseconds since the Unix epoch.
     Manual(Arc<AtomicU64>),
+    Custom(Arc<dyn Fn() -> Time + Send + Sync>),
 }
 
 impl Clock {
@@ -55,6 +56,20 @@ impl Clock {
         Clock(Source::Manual(Arc::new(AtomicU64::new(0))))
     }
 
+    /// Creates a clock that returns what a function returns, for simulations and for platforms with a time
+    /// of their own.
+    ///
+    /// ```
+    /// use tollgate::{Clock, Time};
+    ///
+    /// let clock = Clock::from_fn(|| Time::EPOCH);
+    /// assert_eq!(clock.now(), Time::EPOCH);
+    /// ```
+    #[must_use]
+    pub fn from_fn(now: impl Fn() -> Time + Send + Sync + 'static) -> Clock {
+        Clock(Source::Custom(Arc::new(now)))
+    }
+
     /// Returns the current time.
     #[inline]
     #[must_use]
@@ -62,6 +77,7 @@ impl Clock {
         let micros = match &self.0 {
             Source::System(system) => system.micros(),
             Source::Manual(micros) => micros.load(Ordering::Acquire),
+            Source::Custom(now) => return now(),
         };
         Time::from_micros(micros).unwrap_or(Time::MAX)
     }
@@ -94,6 +110,7 @@ impl fmt::Debug for Clock {
         let name = match self.0 {
             Source::System(_) => "system",
             Source::Manual(_) => "manual",
+            Source::Custom(_) => "custom",
         };
         write!(f, "Clock({name}, {:?})", self.now())
     }

@@ -29,6 +29,11 @@
 //! A [`Limiter`] is on a [`MemoryStore`] unless you say otherwise. [`open`] creates an [`AnyStore`], on
 //! which its type is `Limiter<AnyStore>`.
 //!
+//! Around a remote store stand layers (module `layers`). They answer denied keys in this process, send checks
+//! of one key that wait together as one call, and keep a store that is down or slow from stopping your
+//! service: after 20 ms a check is allowed, or decided by this process alone, or fails, as you
+//! [choose](Limiter::with_on_failure). [`Decision::degraded`] tells such a decision from others.
+//!
 //! # Waits and leases
 //!
 //! Before a call to a partner that allows 50 calls a second and 10 at once, wait for both:
@@ -82,6 +87,7 @@
 //! | Limit concurrency | `limiter.key("db").lease()`, which is released when dropped; [`Request::lease_within`] waits for it |
 //! | Keep a lease during long work | [`Lease::renew_while`] |
 //! | Share limits between processes | [`open`] |
+//! | Choose what happens when the store is down | [`Limiter::with_on_failure`] |
 //! | Have several limiters in one memory | `store.limiter(name, limits)` |
 //! | Bound memory, or keep counts over a restart | [`MemoryStore::builder`], [`MemoryStore::save`] |
 //! | Change limits while they are in use | [`Limiter::with_limits`] |
@@ -104,9 +110,9 @@
 //!
 //! # Limitations
 //!
-//! * Every check over Redis is a round trip: nothing is answered from a cache in this process yet.
-//! * A store that is unavailable is an [`Error`], not a decision. The caller chooses whether to let the
-//!   request pass.
+//! * A check over Redis is a round trip, unless it is denied again or joins others of the same key.
+//! * While the store is unavailable, only checks and peeks are decided, and no leases: every other operation
+//!   is an [`Error`].
 //! * If a policy counts several subjects on different nodes of a Redis Cluster, a check may be denied
 //!   because of another that is under way. It is never allowed wrongly.
 //! * Waiters are served in the order of their arrival within a process. Between processes no order is
@@ -118,8 +124,9 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `quanta` | yes | The processor's time stamp counter as a clock: a check takes a third less time |
-//! | `redis` | no | Redis, Valkey, Sentinel and Redis Cluster as stores. They need a tokio runtime |
-//! | `tokio` | no | Leases on a store of your own are released in the background of a tokio runtime. Part of `redis` |
+//! | `redis` | no | Redis, Valkey, Sentinel and Redis Cluster as stores, with layers. They need a tokio runtime |
+//! | `layers` | no | Layers around a remote store of your own. Part of `redis` |
+//! | `tokio` | no | Leases on a store of your own are released in the background of a tokio runtime. Part of `layers` |
 //!
 //! Waits need no feature and no runtime.
 //!
@@ -134,6 +141,8 @@ mod clock;
 mod enforce;
 mod error;
 mod in_flight;
+#[cfg(feature = "layers")]
+pub mod layers;
 mod lease;
 mod limiter;
 mod limiter_store;
@@ -154,19 +163,21 @@ pub use limiter_store::LimiterStore;
 pub use memory::{
     BuildError, MemoryStore, MemoryStoreBuilder, SnapshotError, StoreStats, WhenFull,
 };
+#[cfg(feature = "redis")]
+pub use open::open_with;
 pub use open::{OpenError, open};
 pub use request::Request;
 pub use tollgate_core::{
     Act, Algorithm, Allowed, Apply, Decimal, Decision, Denied, Edge, Id, IntoKey, InvalidKey, Item,
     Key, KeyBytes, Limit, LimitError, LimitStatus, LimitStatuses, Name, Op, ParseDecimalError,
-    Period, PeriodUnit, Policy, Rate, RequestError, Span, Spec, Store, StoreError, Subject, Time,
-    Zone,
+    Period, PeriodUnit, Policy, Rate, RequestError, Source, Span, Spec, Store, StoreError, Subject,
+    Time, Zone,
 };
 #[cfg(feature = "redis")]
 pub use tollgate_redis::{ConnectError, InvalidUrl, RedisStore, RedisStoreBuilder};
 
 /// Runs the examples of the guide as tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "layers"))]
 #[doc = include_str!("../../../docs/library.md")]
 struct Guide;
 

@@ -117,6 +117,22 @@ impl<S: LimiterStore> Limiter<S> {
     }
 }
 
+#[cfg(feature = "layers")]
+impl Limiter<AnyStore> {
+    /// Chooses what checks return while the store is unavailable. It holds for all limiters of this name on
+    /// the store. On a store without layers, such as memory, nothing changes.
+    ///
+    /// Default: [`OnFailure::Allow`](crate::layers::OnFailure::Allow).
+    #[must_use]
+    pub fn with_on_failure(self, on_failure: crate::layers::OnFailure) -> Limiter<AnyStore> {
+        if let Some(layers) = self.store.layers() {
+            let chosen = crate::layers::PolicyLayers::default().with_on_failure(on_failure);
+            layers.set_policy(self.policy.name(), chosen);
+        }
+        self
+    }
+}
+
 impl Limiter {
     /// Creates a limiter for this policy, with a store of its own.
     #[must_use]

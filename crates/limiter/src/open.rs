@@ -15,9 +15,13 @@ use crate::any_store::AnyStore;
 /// | `redis+cluster://host:port,…` | Redis Cluster |
 /// | `redis+sentinel://host:port,…/name` | the primary that the sentinels know by that name |
 ///
-/// All but `memory:` need the feature `redis`, and a tokio runtime. For other settings build a
-/// `RedisStore` or a [`MemoryStore`](crate::MemoryStore) and wrap it with [`AnyStore::new`] or
-/// [`AnyStore::memory`].
+/// All but `memory:` need the feature `redis`, and a tokio runtime. They have the default
+/// [layers](crate::layers) around them: denied keys are answered in this process, checks of one key that wait
+/// together are one call, and a store that fails or takes longer than 20 ms does not stop your service: its
+/// limiters allow what they cannot decide, unless you choose [otherwise](crate::Limiter::with_on_failure).
+///
+/// For other settings use `open_with`, or build a `RedisStore` or a [`MemoryStore`](crate::MemoryStore) and wrap
+/// it with [`AnyStore::new`] or [`AnyStore::memory`].
 ///
 /// # Errors
 /// Fails if the URL is invalid, or the server does not respond.
@@ -28,15 +32,51 @@ pub async fn open(url: &str) -> Result<Arc<AnyStore>, OpenError> {
     }
 }
 
+/// Opens the store that a URL names, with these layers around it if it is remote.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::layers::{Layers, OnFailure};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let layers = Layers::new().timeout(Duration::from_millis(50)).nodes(4);
+/// let store = tollgate::open_with("memory:", layers).await?;
+/// let login = store.limiter("login", ["gcra 1/s burst 5"])?.with_on_failure(OnFailure::Deny);
+/// assert!(login.check("203.0.113.9").await?.allowed);
+/// # Ok(())
+/// # }
+/// # futures_executor::block_on(example()).unwrap();
+/// ```
+///
+/// # Errors
+/// Fails as [`open`] does.
+#[cfg(feature = "redis")]
+pub async fn open_with(
+    url: &str,
+    layers: crate::layers::Layers,
+) -> Result<Arc<AnyStore>, OpenError> {
+    if url == MEMORY {
+        return Ok(AnyStore::memory(Arc::default()));
+    }
+    let store = tollgate_redis::RedisStore::builder(url);
+    // A connection whose replies are late is not broken yet: the layers do not wait for them.
+    let response_timeout = layers.timeout_of_calls().max(MIN_RESPONSE_TIMEOUT);
+    match store.response_timeout(response_timeout).connect().await {
+        Ok(store) => Ok(AnyStore::layered(layers.around(Arc::new(store)))),
+        Err(error) => Err(OpenError(Kind::Redis(error))),
+    }
+}
+
 /// The URL of a store in memory.
 const MEMORY: &str = "memory:";
 
+/// Least time after which a connection that does not reply is replaced.
+#[cfg(feature = "redis")]
+const MIN_RESPONSE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
+
 #[cfg(feature = "redis")]
 async fn open_remote(url: &str) -> Result<Arc<AnyStore>, OpenError> {
-    match tollgate_redis::RedisStore::connect(url).await {
-        Ok(store) => Ok(AnyStore::new(Arc::new(store))),
-        Err(error) => Err(OpenError(Kind::Redis(error))),
-    }
+    open_with(url, crate::layers::Layers::default()).await
 }
 
 #[cfg(not(feature = "redis"))]

@@ -1,0 +1,171 @@
+//! Layers: what stands between a caller and a remote store, each one a store around another.
+//!
+//! ```text
+//! caller -> deny_cache -> failover -> coalesce -> Redis
+//! ```
+//!
+//! None of them ever allows what the store would deny, as long as the store answers.
+
+mod budget;
+mod coalesce;
+mod deny_cache;
+mod failover;
+mod hash;
+mod owned_op;
+mod policies;
+mod stats;
+mod table;
+mod versions;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate_core::{Apply, Decision, Name, Op, Store, StoreError, Time};
+
+use crate::clock::Clock;
+use budget::Budget;
+use coalesce::Coalesce;
+use deny_cache::DenyCache;
+use failover::{Failover, Settings};
+use hash::Secret;
+use policies::Policies;
+
+pub use budget::DEFAULT_LAYER_MEMORY;
+pub use failover::DEFAULT_TIMEOUT;
+pub use policies::{OnFailure, PolicyLayers};
+pub use stats::LayerStats;
+pub use tollgate_core::MAX_COALESCED;
+
+/// The settings of the layers around a remote store.
+#[derive(Debug, Clone)]
+#[must_use = "settings do nothing until they are put around a store"]
+pub struct Layers {
+    timeout: Duration,
+    nodes: u32,
+    max_memory: usize,
+    clock: Option<Clock>,
+}
+
+impl Default for Layers {
+    fn default() -> Layers {
+        Layers { timeout: DEFAULT_TIMEOUT, nodes: 1, max_memory: DEFAULT_LAYER_MEMORY, clock: None }
+    }
+}
+
+impl Layers {
+    /// Creates the default settings.
+    pub fn new() -> Layers {
+        Layers::default()
+    }
+
+    /// Sets how long the store may take to answer before the failure mode of the policy decides. Default:
+    /// [`DEFAULT_TIMEOUT`].
+    pub fn timeout(mut self, timeout: Duration) -> Layers {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets how many processes share the store. [`OnFailure::Local`] gives each its part of the limit.
+    /// Default: 1.
+    pub fn nodes(mut self, nodes: u32) -> Layers {
+        self.nodes = nodes.max(1);
+        self
+    }
+
+    /// Sets how many bytes the tables of all layers may take together. Default: [`DEFAULT_LAYER_MEMORY`].
+    pub fn max_memory(mut self, bytes: usize) -> Layers {
+        self.max_memory = bytes;
+        self
+    }
+
+    /// Sets the clock by which this process waits. Default: [`Clock::system`].
+    pub fn clock(mut self, clock: Clock) -> Layers {
+        self.clock = Some(clock);
+        self
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn timeout_of_calls(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Puts the layers around a store.
+    #[must_use]
+    pub fn around(self, store: Arc<dyn Store>) -> Arc<LayeredStore> {
+        let Layers { timeout, nodes, max_memory, clock } = self;
+        let (clock, secret) = (clock.unwrap_or_default(), Secret::random());
+        let (budget, policies) = (Arc::new(Budget::new(max_memory)), Arc::<Policies>::default());
+        let store = Coalesce::new(store, secret, timeout);
+        let settings = Settings {
+            timeout,
+            nodes,
+            clock: clock.clone(),
+            secret,
+            budget: Arc::clone(&budget),
+            policies: Arc::clone(&policies),
+        };
+        let store = Failover::new(store, settings);
+        let layers = DenyCache::new(store, clock, secret, Arc::clone(&budget));
+        Arc::new(LayeredStore { layers, policies, budget })
+    }
+}
+
+/// A remote store with layers around it. Created by [`Layers::around`].
+pub struct LayeredStore {
+    layers: DenyCache<Failover<Coalesce<Arc<dyn Store>>>>,
+    policies: Arc<Policies>,
+    budget: Arc<Budget>,
+}
+
+impl LayeredStore {
+    /// Sets what the layers do for one policy.
+    pub fn set_policy(&self, name: &Name, layers: PolicyLayers) {
+        self.policies.set(name, layers);
+    }
+
+    /// Sets what the layers do for each policy; all others have the defaults.
+    pub fn set_policies(&self, policies: impl IntoIterator<Item = (Name, PolicyLayers)>) {
+        self.policies.replace(HashMap::from_iter(policies));
+    }
+
+    /// Returns what the layers have done so far.
+    #[must_use]
+    pub fn stats(&self) -> LayerStats {
+        let failover = self.layers.store();
+        LayerStats {
+            denied_by_cache: self.layers.answered(),
+            coalesced: failover.store().joined(),
+            calls_coalesced: failover.store().saved(),
+            failures: failover.failures(),
+            is_open: failover.is_open(),
+            nodes: failover.nodes(),
+            memory: self.budget.used(),
+            max_memory: self.budget.max(),
+        }
+    }
+
+    /// Returns why the store failed last; `None` if it has answered since.
+    #[must_use]
+    pub fn last_error(&self) -> Option<StoreError> {
+        self.layers.store().last_error()
+    }
+}
+
+impl Store for LayeredStore {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        self.layers.apply(ops, at, out)
+    }
+}
+
+impl fmt::Debug for LayeredStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LayeredStore").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,157 @@
+//! `coalesce`: checks of one key that wait at the same moment become one call.
+//!
+//! The first check of a key goes to the store at once. Those that arrive until it is answered wait, and then
+//! go together, in the order of their arrival, in one call that decides each of them with its own cost and
+//! id. So a hot key costs one round trip at a time, whatever its rate, and the answers are exact: the store
+//! decides every one.
+
+mod queue;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tollgate_core::{
+    Act, Apply, Decision, LimitStatus, LimitStatuses, MAX_COALESCED, Op, Store, StoreError, Time,
+};
+
+use super::hash::{Hash, Secret};
+use super::owned_op::Items;
+use super::stats::Counter;
+use queue::{Queues, Waiter};
+
+/// A store that joins waiting checks of one key into one call.
+pub(crate) struct Coalesce<S>(Arc<Shared<S>>);
+
+struct Shared<S> {
+    store: S,
+    queues: Queues<Answer>,
+    secret: Secret,
+    /// How long a call may take that nobody waits for any more.
+    timeout: Duration,
+    /// Number of checks that went with others.
+    joined: Counter,
+    /// Number of calls that this saved.
+    saved: Counter,
+}
+
+/// What a waiter gets: the result, and the status of each limit if it asked for it.
+struct Answer {
+    result: Result<Decision, StoreError>,
+    statuses: Vec<LimitStatus>,
+}
+
+impl<S: Store + 'static> Coalesce<S> {
+    /// `timeout` is how long a caller waits at most.
+    pub(crate) fn new(store: S, secret: Secret, timeout: Duration) -> Coalesce<S> {
+        let (joined, saved) = (Counter::default(), Counter::default());
+        let queues = Queues::default();
+        Coalesce(Arc::new(Shared { store, queues, secret, timeout, joined, saved }))
+    }
+
+    /// Returns the number of checks that went together with others.
+    pub(crate) fn joined(&self) -> u64 {
+        self.0.joined.get()
+    }
+
+    /// Returns the number of calls that this saved.
+    pub(crate) fn saved(&self) -> u64 {
+        self.0.saved.get()
+    }
+
+    /// Waits for the answer of a check that was queued.
+    async fn wait(
+        waiter: oneshot::Receiver<Answer>,
+        op: &Op<'_>,
+        out: &mut Result<Decision, StoreError>,
+    ) {
+        let Ok(Answer { result, statuses }) = waiter.await else {
+            *out = Err(StoreError::unavailable("the runtime of the call has stopped"));
+            return;
+        };
+        if result.is_ok() && !statuses.is_empty() {
+            op.report(statuses);
+        }
+        *out = result;
+    }
+}
+
+impl<S: Store + 'static> Store for Coalesce<S> {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let shared = &self.0;
+        let ([op], 1, None) = (ops, out.len(), at) else { return shared.store.apply(ops, at, out) };
+        if op.act != Act::Check {
+            return shared.store.apply(ops, at, out);
+        }
+        // Without a runtime nobody could send the next call of the key.
+        let Ok(runtime) = Handle::try_current() else { return shared.store.apply(ops, at, out) };
+        let key = shared.secret.key(op);
+        let hash = shared.secret.whole(&key);
+        if let Some(waiter) = shared.queues.join(hash, op, || shared.secret.question(&key, op)) {
+            shared.joined.add(1);
+            let [out] = out else { return Apply::Ready };
+            return Apply::Pending(Box::pin(Self::wait(waiter, op, out)));
+        }
+        let turn = Turn { shared: Arc::clone(shared), hash, runtime };
+        Apply::Pending(Box::pin(async move {
+            if let Apply::Pending(pending) = shared.store.apply(ops, at, out) {
+                pending.await;
+            }
+            drop(turn);
+        }))
+    }
+}
+
+/// The turn of one call on a key. When it ends, however it ends, those that wait meanwhile are sent.
+struct Turn<S: Store + 'static> {
+    shared: Arc<Shared<S>>,
+    hash: Hash,
+    runtime: Handle,
+}
+
+impl<S: Store + 'static> Drop for Turn<S> {
+    fn drop(&mut self) {
+        let waiters = self.shared.queues.take(self.hash, MAX_COALESCED);
+        if waiters.is_empty() {
+            return;
+        }
+        self.shared.saved.add(waiters.len().saturating_sub(1) as u64);
+        let (shared, runtime) = (Arc::clone(&self.shared), self.runtime.clone());
+        let next = Turn { shared, hash: self.hash, runtime };
+        self.runtime.spawn(async move {
+            send(&next.shared, waiters).await;
+            drop(next);
+        });
+    }
+}
+
+/// Sends some checks in one call, and answers each.
+async fn send<S: Store>(shared: &Shared<S>, waiters: Vec<Waiter<Answer>>) {
+    let mut out = vec![Err(StoreError::unanswered()); waiters.len()];
+    let statuses: Vec<LimitStatuses> = waiters.iter().map(|_| LimitStatuses::default()).collect();
+    let items: Vec<Items<'_>> = waiters.iter().map(|waiter| waiter.op.items()).collect();
+    let ops = waiters.iter().zip(&items).zip(&statuses).map(|((waiter, items), statuses)| {
+        let mut op = waiter.op.op(items);
+        op.statuses = waiter.with_statuses.then_some(statuses);
+        op
+    });
+    let ops: Vec<Op<'_>> = ops.collect();
+    if let Apply::Pending(pending) = shared.store.apply(&ops, None, &mut out) {
+        // All callers have gone by then: they have waited for longer. Without a bound, a call that is never
+        // answered would block the key for ever.
+        let _ = timeout(shared.timeout, pending).await;
+    }
+    drop(ops);
+    drop(items);
+    for ((waiter, result), statuses) in waiters.into_iter().zip(out).zip(&statuses) {
+        // A caller that has gone meanwhile needs no answer.
+        let _ = waiter.answer.send(Answer { result, statuses: statuses.to_vec() });
+    }
+}

@@ -1,0 +1,369 @@
+//! `deny_cache`: a denied key is answered here until it may pass again.
+//!
+//! A client that hammers on an exhausted limit would cost a round trip for each denial. But the answer is
+//! known: until `retry_after` has passed nothing changes in it except the waits, which shrink with the
+//! time. So this layer repeats it, with exact numbers, and asks the store again
+//!
+//! * when the key may pass again,
+//! * after a second at most, so that a refund, a reset or a raised limit elsewhere shows,
+//! * after any operation on the same subject through this process that may have changed its state.
+//!
+//! It never allows anything.
+
+mod filter;
+mod repeat;
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tokio::sync::Notify;
+use tollgate_core::{Apply, Decision, Op, Span, Store, StoreError, Time, apply_one};
+
+use super::budget::Budget;
+use super::hash::{Hash, OpKey, Secret};
+use super::stats::Counter;
+use super::table::{Entry, Table};
+use super::versions::Versions;
+use crate::clock::Clock;
+use filter::Filter;
+use repeat::{changes_for_sure, denial_from, is_repeatable, may_have_changed, wait};
+
+/// How long a denial is repeated without asking the store, in microseconds.
+const MAX_AGE: u64 = 1_000_000;
+
+/// A store that repeats denials of another store.
+pub(crate) struct DenyCache<S> {
+    store: S,
+    known: Known,
+}
+
+/// What is known of denied keys.
+struct Known {
+    denials: Table<Denial>,
+    versions: Versions,
+    secret: Secret,
+    clock: Clock,
+    /// Number of denials that were answered here.
+    answered: Counter,
+}
+
+/// A denial, and for how long it holds.
+struct Denial {
+    decision: Decision,
+    /// The versions of its subjects when the store was asked.
+    version: u32,
+    /// Whether its instants are by the caller's time, or else by the clock.
+    explicit: bool,
+    /// From when its waits count, in microseconds.
+    since: u64,
+    /// Until when it holds, in microseconds.
+    until: u64,
+    /// Set while one caller asks the store again; the others wait for its answer.
+    asking: Option<Arc<Notify>>,
+}
+
+impl Entry for Denial {
+    fn is_idle(&self, now: u64) -> bool {
+        // An hour away: by the other kind of time.
+        self.asking.is_none() && (self.until <= now || self.until.abs_diff(now) > 3_600_000_000)
+    }
+}
+
+/// An operation, and what it would find or change here.
+struct Question {
+    key: OpKey,
+    /// The hash of the check, if its denial can be repeated.
+    hash: Option<Hash>,
+    /// The versions of its subjects before the store is asked.
+    version: u32,
+    explicit: bool,
+    now: u64,
+}
+
+/// An operation of several that the store has to answer.
+struct Open {
+    index: usize,
+    question: Question,
+}
+
+/// What is known about a question.
+enum Lookup<'k> {
+    /// It is denied.
+    Denied(Decision),
+    /// Nothing is known.
+    Unknown,
+    /// It was denied until now; this caller asks the store again.
+    Ask(Asking<'k>),
+    /// It was denied until now, and another caller is asking.
+    Wait(Hash, Arc<Notify>),
+}
+
+/// While it exists, other callers with the same question wait.
+struct Asking<'k> {
+    known: &'k Known,
+    hash: Hash,
+    notify: Arc<Notify>,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if let Some(mut denials) = self.known.denials.lock(self.hash)
+            && let Some(denial) = denials.get_mut(self.hash)
+            // Another caller may be asking by now.
+            && denial.asking.as_ref().is_some_and(|asking| Arc::ptr_eq(asking, &self.notify))
+        {
+            denial.asking = None;
+        }
+        self.notify.notify_waiters();
+    }
+}
+
+impl<S: Store> DenyCache<S> {
+    pub(crate) fn new(store: S, clock: Clock, secret: Secret, budget: Arc<Budget>) -> DenyCache<S> {
+        let (denials, versions) = (Table::new(budget), Versions::default());
+        let known = Known { denials, versions, secret, clock, answered: Counter::default() };
+        DenyCache { store, known }
+    }
+
+    /// Returns the store behind it.
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Returns the number of denials that were answered here.
+    pub(crate) fn answered(&self) -> u64 {
+        self.known.answered.get()
+    }
+
+    /// Asks the store, and learns from the answer.
+    async fn ask(
+        &self,
+        question: &Question,
+        op: &Op<'_>,
+        at: Option<Time>,
+        out: &mut Result<Decision, StoreError>,
+    ) {
+        *out = apply_one(&self.store, op, at).await;
+        self.known.learn(question, op, out);
+    }
+
+    /// Answers a check that was denied until now, one caller at a time.
+    async fn ask_again(
+        &self,
+        mut question: Question,
+        mut lookup: Lookup<'_>,
+        op: &Op<'_>,
+        at: Option<Time>,
+        out: &mut Result<Decision, StoreError>,
+    ) {
+        if let Lookup::Wait(hash, notify) = lookup {
+            let notified = notify.notified();
+            // Not if the answer has arrived meanwhile.
+            if self.known.is_asking(hash, &notify) {
+                notified.await;
+            }
+            question = self.known.question(op, at);
+            lookup = self.known.look_up(&question);
+        }
+        match lookup {
+            Lookup::Denied(decision) => *out = Ok(decision),
+            Lookup::Ask(asking) => {
+                self.ask(&question, op, at, out).await;
+                drop(asking);
+            }
+            // Nobody waits for a second call of another: on a key that changes with every call that would
+            // have no end.
+            Lookup::Unknown | Lookup::Wait(..) => self.ask(&question, op, at, out).await,
+        }
+    }
+
+    /// Applies several operations, or one whose denial cannot be repeated.
+    fn apply_others<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let open = self.known.answer_some(ops, at, out);
+        if open.is_empty() {
+            return Apply::Ready;
+        }
+        Apply::Pending(Box::pin(async move {
+            if open.len() == ops.len() {
+                if let Apply::Pending(pending) = self.store.apply(ops, at, out) {
+                    pending.await;
+                }
+            } else {
+                apply_some(&self.store, ops, at, &open, out).await;
+            }
+            for open in open {
+                if let (Some(op), Some(out)) = (ops.get(open.index), out.get(open.index)) {
+                    self.known.learn(&open.question, op, out);
+                }
+            }
+        }))
+    }
+}
+
+/// Applies the operations at these indexes.
+async fn apply_some<S: Store>(
+    store: &S,
+    ops: &[Op<'_>],
+    at: Option<Time>,
+    open: &[Open],
+    out: &mut [Result<Decision, StoreError>],
+) {
+    let some: Vec<Op<'_>> = open.iter().filter_map(|open| ops.get(open.index).copied()).collect();
+    let mut results = vec![Err(StoreError::unanswered()); some.len()];
+    if let Apply::Pending(pending) = store.apply(&some, at, &mut results) {
+        pending.await;
+    }
+    for (open, result) in open.iter().zip(results) {
+        if let Some(out) = out.get_mut(open.index) {
+            *out = result;
+        }
+    }
+}
+
+impl<S: Store> Store for DenyCache<S> {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let ([op], 1) = (ops, out.len()) else { return self.apply_others(ops, at, out) };
+        if !is_repeatable(op) {
+            return self.apply_others(ops, at, out);
+        }
+        let [out] = out else { return Apply::Ready };
+        let question = self.known.question(op, at);
+        match self.known.look_up(&question) {
+            Lookup::Denied(decision) => {
+                *out = Ok(decision);
+                Apply::Ready
+            }
+            Lookup::Unknown => Apply::Pending(Box::pin(async move {
+                self.ask(&question, op, at, out).await;
+            })),
+            lookup => Apply::Pending(Box::pin(self.ask_again(question, lookup, op, at, out))),
+        }
+    }
+}
+
+impl Known {
+    fn question(&self, op: &Op<'_>, at: Option<Time>) -> Question {
+        let key = self.secret.key(op);
+        let hash = is_repeatable(op).then(|| self.secret.question(&key, op));
+        let version = self.versions.of(&key);
+        let now = at.unwrap_or_else(|| self.clock.now()).as_micros();
+        Question { key, hash, version, explicit: at.is_some(), now }
+    }
+
+    /// Returns the denial of a check, if it is known.
+    fn denied(&self, question: &Question) -> Option<Decision> {
+        let hash = question.hash?;
+        let decision = self.denials.lock(hash)?.get_mut(hash)?.at(question)?;
+        self.answered.add(1);
+        Some(decision)
+    }
+
+    fn look_up(&self, question: &Question) -> Lookup<'_> {
+        let Some(hash) = question.hash else { return Lookup::Unknown };
+        let Some(mut denials) = self.denials.lock(hash) else { return Lookup::Unknown };
+        let Some(denial) = denials.get_mut(hash) else { return Lookup::Unknown };
+        if let Some(decision) = denial.at(question) {
+            self.answered.add(1);
+            return Lookup::Denied(decision);
+        }
+        // Callers that pass the time are not kept waiting: their instants may differ.
+        if question.explicit {
+            return Lookup::Unknown;
+        }
+        if let Some(notify) = &denial.asking {
+            return Lookup::Wait(hash, Arc::clone(notify));
+        }
+        let notify = Arc::<Notify>::default();
+        denial.asking = Some(Arc::clone(&notify));
+        Lookup::Ask(Asking { known: self, hash, notify })
+    }
+
+    fn is_asking(&self, hash: Hash, notify: &Arc<Notify>) -> bool {
+        let Some(mut denials) = self.denials.lock(hash) else { return false };
+        let asking = denials.get_mut(hash).and_then(|denial| denial.asking.as_ref());
+        asking.is_some_and(|asking| Arc::ptr_eq(asking, notify))
+    }
+
+    /// Learns from the store's answer to an operation.
+    fn learn(&self, question: &Question, op: &Op<'_>, answer: &Result<Decision, StoreError>) {
+        let changed = may_have_changed(op, answer);
+        if changed {
+            self.versions.bump(&question.key);
+        }
+        let Some(hash) = question.hash else { return };
+        let Some(mut denials) = self.denials.lock(hash) else { return };
+        let denial = answer.as_ref().ok().and_then(|decision| denial_from(op, decision));
+        let Some(decision) = denial else {
+            denials.remove(hash);
+            return;
+        };
+        let received = if question.explicit { question.now } else { self.clock.now().as_micros() };
+        let denial = Denial {
+            decision,
+            // What this check took itself is in the answer. After any other change it is useless.
+            version: question.version.wrapping_add(u32::from(changed)),
+            explicit: question.explicit,
+            since: received,
+            // The store decided after it was asked, so that the key passes no earlier than this.
+            until: question.now.saturating_add(wait(&decision).min(MAX_AGE)),
+            asking: None,
+        };
+        denials.insert(hash, denial, received);
+    }
+
+    /// Answers the denied checks among several operations. Returns all others, in their order.
+    ///
+    /// A check that follows another operation on the same subject in the call is not answered here: that
+    /// operation may change the state first.
+    fn answer_some(
+        &self,
+        ops: &[Op<'_>],
+        at: Option<Time>,
+        out: &mut [Result<Decision, StoreError>],
+    ) -> SmallVec<[Open; 1]> {
+        let mut open = SmallVec::new();
+        let mut passed = Filter::default();
+        for (index, (op, out)) in ops.iter().zip(out).enumerate() {
+            let question = self.question(op, at);
+            let is_first = !passed.may_contain(&question.key);
+            match is_first.then(|| self.denied(&question)).flatten() {
+                Some(decision) => *out = Ok(decision),
+                None => {
+                    passed.add(&question.key);
+                    if changes_for_sure(op) {
+                        self.versions.bump(&question.key);
+                    }
+                    open.push(Open { index, question });
+                }
+            }
+        }
+        open
+    }
+}
+
+impl Denial {
+    /// Returns the denial at the instant of a question, if it holds then.
+    fn at(&self, question: &Question) -> Option<Decision> {
+        let is_current = self.version == question.version && self.explicit == question.explicit;
+        if !is_current || question.now < self.since || question.now >= self.until {
+            return None;
+        }
+        let elapsed = question.now.saturating_sub(self.since);
+        let less = |wait: Span| Span::from_micros(wait.as_micros().saturating_sub(elapsed));
+        let mut decision = self.decision;
+        decision.retry_after = decision.retry_after.map(less);
+        decision.reset_after = less(decision.reset_after);
+        decision.bound_reset_after = less(decision.bound_reset_after);
+        Some(decision)
+    }
+}

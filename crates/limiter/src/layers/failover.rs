@@ -1,0 +1,244 @@
+//! `failover`: an answer in time, whatever the store does.
+//!
+//! Every operation has a timeout. A store that fails again and again is left alone: the breaker opens, and
+//! lets a single operation through now and then, to find out whether the store is back. What fails is
+//! answered by the failure mode of its policy.
+
+mod breaker;
+mod fallback;
+mod share;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
+use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError, Time};
+
+use super::budget::Budget;
+use super::hash::Secret;
+use super::policies::{OnFailure, Policies};
+use super::stats::Counter;
+use crate::clock::Clock;
+use breaker::Breaker;
+use fallback::Fallback;
+
+/// How long a store may take to answer, by default.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// A store that bounds how long another takes, and answers in its place if it fails.
+pub(crate) struct Failover<S>(Arc<Shared<S>>);
+
+struct Shared<S> {
+    store: S,
+    timeout: Duration,
+    breaker: Breaker,
+    policies: Arc<Policies>,
+    fallback: Fallback,
+    /// Number of operations that the store did not answer.
+    failures: Counter,
+    last_error: Mutex<Option<StoreError>>,
+}
+
+/// What a [`Failover`] is made of, besides its store.
+pub(crate) struct Settings {
+    pub(crate) timeout: Duration,
+    pub(crate) nodes: u32,
+    pub(crate) clock: Clock,
+    pub(crate) secret: Secret,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) policies: Arc<Policies>,
+}
+
+impl<S: Store + 'static> Failover<S> {
+    pub(crate) fn new(store: S, settings: Settings) -> Failover<S> {
+        let Settings { timeout, nodes, clock, secret, budget, policies } = settings;
+        Failover(Arc::new(Shared {
+            store,
+            timeout,
+            breaker: Breaker::new(),
+            policies,
+            fallback: Fallback::new(nodes, clock, secret, budget),
+            failures: Counter::default(),
+            last_error: Mutex::default(),
+        }))
+    }
+
+    /// Returns the store behind it.
+    pub(crate) fn store(&self) -> &S {
+        &self.0.store
+    }
+
+    /// Returns the number of operations that the store did not answer.
+    pub(crate) fn failures(&self) -> u64 {
+        self.0.failures.get()
+    }
+
+    /// Returns the number of nodes that share the store.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.0.fallback.nodes()
+    }
+
+    /// Returns whether the store is considered unavailable.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.breaker.is_open()
+    }
+
+    /// Returns why the store failed last; `None` if it has answered since.
+    pub(crate) fn last_error(&self) -> Option<StoreError> {
+        self.0.last_error().clone()
+    }
+}
+
+impl<S: Store + 'static> Store for Failover<S> {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let shared = &self.0;
+        // These need no state, so that their answers would say nothing about the store.
+        if !ops.iter().any(Op::touches_state) {
+            for (op, out) in ops.iter().zip(out) {
+                *out = shared.fallback.decide_without_state(op, at);
+            }
+            return Apply::Ready;
+        }
+        let Some(permit) = shared.breaker.permit() else {
+            let error = shared.last_error().clone().unwrap_or_else(StoreError::unanswered);
+            for (op, out) in ops.iter().zip(out) {
+                *out = shared.answer_failed(op, at, &error);
+            }
+            return Apply::Ready;
+        };
+        Apply::Pending(Box::pin(async move {
+            let deadline = Instant::now() + shared.timeout;
+            shared.ask(ops, at, out, deadline).await;
+            shared.ask_again(ops, at, out, deadline).await;
+            match failure(out) {
+                None => {
+                    if permit.succeeded() {
+                        *shared.last_error() = None;
+                    }
+                    // Not only after a failure: an earlier attempt may have failed.
+                    if shared.fallback.begin_recovery() {
+                        shared.recover();
+                    }
+                }
+                Some(error) => {
+                    // In this order: a success that follows the failure clears the error.
+                    *shared.last_error() = Some(error);
+                    permit.failed();
+                }
+            }
+            for (op, out) in ops.iter().zip(out) {
+                match out {
+                    Err(error) if is_failure(error) => {
+                        let error = error.clone();
+                        *out = shared.answer_failed(op, at, &error);
+                    }
+                    Ok(decision) => shared.fallback.remember(op, decision, &shared.policies),
+                    Err(_) => {}
+                }
+            }
+        }))
+    }
+}
+
+impl<S: Store + 'static> Shared<S> {
+    fn last_error(&self) -> std::sync::MutexGuard<'_, Option<StoreError>> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the store. Operations that it does not answer in time fail.
+    async fn ask(
+        &self,
+        ops: &[Op<'_>],
+        at: Option<Time>,
+        out: &mut [Result<Decision, StoreError>],
+        deadline: Instant,
+    ) {
+        out.fill(Err(StoreError::unanswered()));
+        let in_time = match self.store.apply(ops, at, out) {
+            Apply::Ready => true,
+            Apply::Pending(pending) => timeout_at(deadline, pending).await.is_ok(),
+        };
+        if !in_time {
+            let error = StoreError::unavailable(format!("no reply within {:?}", self.timeout));
+            let unanswered = |out: &&mut Result<_, StoreError>| {
+                out.as_ref().is_err_and(StoreError::is_unanswered)
+            };
+            out.iter_mut().filter(unanswered).for_each(|out| *out = Err(error.clone()));
+        }
+    }
+
+    /// Asks once more for operations that failed before the deadline, as when a connection broke. Only those
+    /// with an id: it may be that they were done, and only the id keeps them from being done twice.
+    async fn ask_again(
+        &self,
+        ops: &[Op<'_>],
+        at: Option<Time>,
+        out: &mut [Result<Decision, StoreError>],
+        deadline: Instant,
+    ) {
+        let failed = |(index, (op, out)): (usize, (&Op<'_>, &Result<_, StoreError>))| {
+            (op.id.is_some() && out.as_ref().is_err_and(is_failure)).then_some(index)
+        };
+        let indexes: Vec<usize> = ops.iter().zip(&*out).enumerate().filter_map(failed).collect();
+        if indexes.is_empty() || Instant::now() >= deadline {
+            return;
+        }
+        let some: Vec<Op<'_>> = indexes.iter().filter_map(|at| ops.get(*at).copied()).collect();
+        let mut results = vec![Err(StoreError::unanswered()); some.len()];
+        self.ask(&some, at, &mut results, deadline).await;
+        for (index, result) in indexes.into_iter().zip(results) {
+            if let Some(out) = out.get_mut(index) {
+                *out = result;
+            }
+        }
+    }
+
+    /// Answers an operation that the store did not answer.
+    #[cold]
+    fn answer_failed(
+        &self,
+        op: &Op<'_>,
+        at: Option<Time>,
+        error: &StoreError,
+    ) -> Result<Decision, StoreError> {
+        if !op.touches_state() {
+            return self.fallback.decide_without_state(op, at);
+        }
+        self.failures.add(1);
+        let on_failure = self.policies.get(op.policy).on_failure;
+        let may_decide = matches!(op.act, Act::Check | Act::Peek)
+            && !op.items.iter().any(|item| item.limit.gives_leases());
+        if on_failure == OnFailure::Deny || !may_decide {
+            return Err(error.clone());
+        }
+        self.fallback.decide(op, at, on_failure)
+    }
+
+    /// Charges the store for what was allowed without it.
+    #[cold]
+    fn recover(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let recovery = async move { shared.fallback.recover(&shared.store, shared.timeout).await };
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(recovery)),
+            Err(_) => self.fallback.end_recovery(),
+        }
+    }
+}
+
+/// Returns whether an error means that the store did not answer. An overdrawn debt is an answer.
+fn is_failure(error: &StoreError) -> bool {
+    error.is_unavailable() || error.is_unanswered()
+}
+
+/// Returns why the store failed, if it did.
+fn failure(out: &[Result<Decision, StoreError>]) -> Option<StoreError> {
+    let mut errors = out.iter().filter_map(|out| out.as_ref().err());
+    errors.rfind(|error| is_failure(error)).cloned()
+}

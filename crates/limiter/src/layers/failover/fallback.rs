@@ -1,0 +1,344 @@
+//! Decisions without the store, and what becomes of them when it is back.
+//!
+//! While the store is unavailable, what is allowed here is counted in memory. Afterwards each key is charged
+//! to the store with what still counts then: never with the sum of the outage, most of which has drained or
+//! left its window meanwhile.
+//!
+//! A node that decides by its share counts that apart, and goes on from there when the store fails again: a
+//! store that comes and goes does not renew the share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tollgate_core::{
+    Act, Decision, Id, Item, LimitStatus, LimitStatuses, Op, PlainStore, Source, Span, Store,
+    StoreError, Time, apply_one,
+};
+
+use super::share;
+use crate::clock::Clock;
+use crate::layers::budget::Budget;
+use crate::layers::hash::{Hash, Secret};
+use crate::layers::owned_op::OwnedOp;
+use crate::layers::policies::{OnFailure, Policies};
+use crate::layers::table::{Entry, Table};
+use crate::memory::{MemoryStore, WhenFull};
+
+/// Maximum number of states that each memory store of the fallback keeps.
+const MAX_KEYS: usize = 100_000;
+/// How long a last decision is worth remembering, in microseconds.
+const MAX_AGE: u64 = 60_000_000;
+
+/// Decides in place of the store.
+pub(super) struct Fallback {
+    nodes: u32,
+    clock: Clock,
+    secret: Secret,
+    /// Created with the first failure.
+    counts: OnceLock<Counts>,
+    /// The keys that have counts here which the store does not know.
+    uncharged: Table<Uncharged>,
+    uncharged_keys: Mutex<Vec<Hash>>,
+    /// Whether there are such keys.
+    has_uncharged: AtomicBool,
+    /// The last decision of each key of policies that decide alone.
+    last: Table<Last>,
+    is_recovering: AtomicBool,
+    next_id: AtomicU64,
+}
+
+/// What is counted here.
+struct Counts {
+    /// What was let pass and the store does not know of yet.
+    allowed: Arc<MemoryStore>,
+    /// What policies with `local` have used of the share of this node.
+    local: Arc<MemoryStore>,
+}
+
+/// A key with counts that the store does not know.
+struct Uncharged {
+    op: Arc<OwnedOp>,
+    /// What was taken out of the counts and is being charged, under this id.
+    charge: Option<(Vec<u64>, String)>,
+}
+
+impl Entry for Uncharged {
+    fn is_idle(&self, _: u64) -> bool {
+        false
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.op.bytes()
+    }
+}
+
+/// The last decision of a key.
+struct Last {
+    /// How much of the limit at this position was used.
+    used: u64,
+    position: usize,
+    at: Time,
+}
+
+impl Entry for Last {
+    fn is_idle(&self, now: u64) -> bool {
+        now.abs_diff(self.at.as_micros()) > MAX_AGE
+    }
+}
+
+impl Fallback {
+    pub(super) fn new(nodes: u32, clock: Clock, secret: Secret, budget: Arc<Budget>) -> Fallback {
+        Fallback {
+            nodes,
+            clock,
+            secret,
+            counts: OnceLock::new(),
+            uncharged: Table::new(Arc::clone(&budget)),
+            uncharged_keys: Mutex::default(),
+            has_uncharged: AtomicBool::new(false),
+            last: Table::new(budget),
+            is_recovering: AtomicBool::new(false),
+            next_id: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    fn counts(&self) -> &Counts {
+        self.counts.get_or_init(|| {
+            let store = |when_full| {
+                let store = MemoryStore::builder().max_keys(MAX_KEYS).when_full(when_full);
+                // It fails only if there is no room for a single key.
+                store.clock(self.clock.clone()).build().unwrap_or_default()
+            };
+            Counts { allowed: store(WhenFull::Allow), local: store(WhenFull::Deny) }
+        })
+    }
+
+    /// Remembers the decision of the store, for policies that decide alone when it fails.
+    pub(super) fn remember(&self, op: &Op<'_>, decision: &Decision, policies: &Policies) {
+        let is_used =
+            op.act == Act::Check && policies.get(op.policy).on_failure == OnFailure::Local;
+        let (true, Some(limit), Some(remaining)) = (is_used, decision.limit, decision.remaining)
+        else {
+            return;
+        };
+        let (hash, at) = (self.hash(op), self.clock.now());
+        let used = limit.saturating_sub(remaining);
+        if let Some(mut last) = self.last.lock(hash) {
+            last.insert(hash, Last { used, position: decision.bound_by, at }, at.as_micros());
+        }
+    }
+
+    fn hash(&self, op: &Op<'_>) -> Hash {
+        self.secret.whole(&self.secret.key(op))
+    }
+
+    /// Decides a check or a peek without the store.
+    pub(super) fn decide(
+        &self,
+        op: &Op<'_>,
+        at: Option<Time>,
+        on_failure: OnFailure,
+    ) -> Result<Decision, StoreError> {
+        let hash = self.hash(op);
+        let op = &op.without_id();
+        let mut decision = match on_failure {
+            OnFailure::Local => self.decide_by_share(hash, op, at)?,
+            _ => self.allow(op, at)?,
+        };
+        if decision.allowed && op.act == Act::Check && op.has_cost() {
+            self.note(hash, op);
+        }
+        decision.degraded = true;
+        Ok(decision)
+    }
+
+    fn allow(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
+        let mut decision = self.counts().allowed.apply_one(op, at)?;
+        decision.source = Source::FailureMode;
+        // What can never fit is denied in any case.
+        if decision.retry_after.is_some() {
+            decision.allowed = true;
+            decision.retry_after = Some(Span::ZERO);
+        }
+        Ok(decision)
+    }
+
+    /// Decides an operation that needs no state, as any store would.
+    pub(super) fn decide_without_state(
+        &self,
+        op: &Op<'_>,
+        at: Option<Time>,
+    ) -> Result<Decision, StoreError> {
+        PlainStore::default().apply_one(op, at.unwrap_or_else(|| self.clock.now()))
+    }
+
+    fn decide_by_share(
+        &self,
+        hash: Hash,
+        op: &Op<'_>,
+        at: Option<Time>,
+    ) -> Result<Decision, StoreError> {
+        let limits = share::limits(op, self.nodes);
+        let items = share::items(op, &limits);
+        let op_here = op.with_items(&items);
+        if !self.is_uncharged(hash) {
+            self.warm_up(hash, &op_here)?;
+        }
+        let decision = self.counts().local.apply_one(&op_here, at)?;
+        if decision.allowed && op.act == Act::Check {
+            let mut charge = op.with_act(Act::Charge);
+            charge.statuses = None;
+            // Without room for it, it is not charged afterwards.
+            let _ = self.counts().allowed.apply_one(&charge, at);
+        }
+        Ok(decision.with_source(Source::Local))
+    }
+
+    /// Begins with this node's share of what was used when the store decided last, unless as much is counted
+    /// here already: from an earlier failure, or for another key with a subject in common.
+    fn warm_up(&self, hash: Hash, op: &Op<'_>) -> Result<(), StoreError> {
+        let last = self.last.lock(hash).and_then(|mut last| last.remove(hash));
+        let Some(Last { used, position, at }) = last else { return Ok(()) };
+        let local = &self.counts().local;
+        let known = used_before(local, &op.with_act(Act::Peek), Some(at));
+        let known = known.get(position).copied().unwrap_or(0);
+        let missing = used.div_ceil(u64::from(self.nodes.max(1))).saturating_sub(known);
+        let cost = |index: usize| if index == position { missing } else { 0 };
+        let items = op.items.iter().enumerate();
+        let items: Vec<Item<'_>> =
+            items.map(|(index, item)| Item { cost: cost(index), ..*item }).collect();
+        let mut charge = op.with_items(&items).with_act(Act::Charge);
+        charge.statuses = None;
+        let _ = local.apply_one(&charge, Some(at))?;
+        Ok(())
+    }
+
+    fn is_uncharged(&self, hash: Hash) -> bool {
+        self.uncharged.lock(hash).is_some_and(|mut known| known.get_mut(hash).is_some())
+    }
+
+    /// Notes that a key has counts here that the store does not know. Without room for the note, they are
+    /// not charged afterwards.
+    fn note(&self, hash: Hash, op: &Op<'_>) {
+        let Some(mut uncharged) = self.uncharged.lock(hash) else { return };
+        if uncharged.get_mut(hash).is_some() {
+            return;
+        }
+        let entry = Uncharged { op: Arc::new(OwnedOp::new(op)), charge: None };
+        if uncharged.insert(hash, entry, self.clock.now().as_micros()) {
+            self.push_key(hash);
+        }
+    }
+
+    fn push_key(&self, hash: Hash) {
+        let mut keys = self.keys();
+        keys.push(hash);
+        self.has_uncharged.store(true, Ordering::Relaxed);
+    }
+
+    fn pop_key(&self) -> Option<Hash> {
+        let mut keys = self.keys();
+        let hash = keys.pop();
+        self.has_uncharged.store(!keys.is_empty(), Ordering::Relaxed);
+        hash
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Vec<Hash>> {
+        self.uncharged_keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether there is something to charge, and nobody does it yet.
+    pub(super) fn begin_recovery(&self) -> bool {
+        self.has_uncharged.load(Ordering::Relaxed)
+            && !self.is_recovering.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn end_recovery(&self) {
+        self.is_recovering.store(false, Ordering::Release);
+    }
+
+    /// Charges the store for what still counts, key by key. Stops when the store fails again.
+    pub(super) async fn recover(&self, store: &impl Store, response_timeout: Duration) {
+        while let Some(hash) = self.pop_key() {
+            if !self.charge(store, hash, response_timeout).await {
+                self.push_key(hash);
+                break;
+            }
+        }
+        self.end_recovery();
+    }
+
+    /// Charges one key. Returns whether that is done with.
+    async fn charge(&self, store: &impl Store, hash: Hash, response_timeout: Duration) -> bool {
+        while let Some((op, costs, id)) = self.take_counts(hash) {
+            let items = op.items();
+            let costs = items.iter().zip(&costs).map(|(item, cost)| Item { cost: *cost, ..*item });
+            let items: Vec<Item<'_>> = costs.collect();
+            let Ok(id) = Id::new(id.as_bytes()) else { return true };
+            let charge = op.op(&items).with_act(Act::Charge).with_id(id);
+            match timeout(response_timeout, apply_one(store, &charge, None)).await {
+                Ok(Err(error)) if super::is_failure(&error) => return false,
+                Err(_) => return false,
+                // A debt that is too large is not charged: the key is denied as it is.
+                Ok(_) => self.charged(hash),
+            }
+        }
+        true
+    }
+
+    /// Takes what still counts of a key out of the counts here. Until it is charged, every attempt uses the
+    /// same amounts and the same id, so that it is charged once.
+    fn take_counts(&self, hash: Hash) -> Option<(Arc<OwnedOp>, Vec<u64>, String)> {
+        let mut uncharged = self.uncharged.lock(hash)?;
+        let entry = uncharged.get_mut(hash)?;
+        let op = Arc::clone(&entry.op);
+        if entry.charge.is_none() {
+            let costs = self.drain(&op);
+            if costs.iter().all(|cost| *cost == 0) {
+                uncharged.remove(hash);
+                return None;
+            }
+            let number = self.next_id.fetch_add(1, Ordering::Relaxed);
+            entry.charge = Some((costs, format!("tg-{:x}-{number:x}", self.secret.tag())));
+        }
+        let (costs, id) = entry.charge.clone()?;
+        Some((op, costs, id))
+    }
+
+    /// Notes that the store has booked the charge of a key.
+    fn charged(&self, hash: Hash) {
+        if let Some(mut uncharged) = self.uncharged.lock(hash)
+            && let Some(entry) = uncharged.get_mut(hash)
+        {
+            entry.charge = None;
+        }
+    }
+
+    /// Returns how much of each limit the store does not know of, and forgets it here.
+    fn drain(&self, op: &OwnedOp) -> Vec<u64> {
+        let items = op.items();
+        let op = op.op(&items);
+        used_before(&self.counts().allowed, &op.with_act(Act::Reset), None)
+    }
+}
+
+/// Applies an operation, and returns how much of each limit was used before.
+fn used_before(store: &MemoryStore, op: &Op<'_>, at: Option<Time>) -> Vec<u64> {
+    let statuses = LimitStatuses::default();
+    let mut peek = op.with_act(Act::Peek).without_id();
+    peek.statuses = Some(&statuses);
+    let mut out = [Err(StoreError::unanswered()), Err(StoreError::unanswered())];
+    // In memory everything is ready at once.
+    let _ = store.apply(&[peek, *op], at, &mut out);
+    let used = |status: &LimitStatus| match (status.limit, status.remaining) {
+        (Some(limit), Some(remaining)) => limit.saturating_sub(remaining),
+        _ => 0,
+    };
+    statuses.to_vec().iter().map(used).collect()
+}

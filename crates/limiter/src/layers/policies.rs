@@ -1,0 +1,84 @@
+//! What each policy chooses of the layers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tollgate_core::Name;
+
+/// What a check returns while the store is unavailable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum OnFailure {
+    /// The request is allowed, unless its cost exceeds the limit. This process counts it meanwhile, and
+    /// charges it to the store afterwards, as far as it still counts then.
+    #[default]
+    Allow,
+    /// The check fails with an error that [is unavailable](tollgate_core::StoreError::is_unavailable).
+    Deny,
+    /// This process decides alone, by its share of the limit: the limit divided by the number of nodes. What
+    /// it allowed is charged to the store afterwards, as far as it still counts then.
+    Local,
+}
+
+impl OnFailure {
+    /// All modes.
+    pub const ALL: [OnFailure; 3] = [OnFailure::Allow, OnFailure::Deny, OnFailure::Local];
+
+    /// Returns its name in the config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            OnFailure::Allow => "allow",
+            OnFailure::Deny => "deny",
+            OnFailure::Local => "local",
+        }
+    }
+}
+
+impl fmt::Display for OnFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What the layers do for one policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct PolicyLayers {
+    /// What a check returns while the store is unavailable.
+    pub on_failure: OnFailure,
+}
+
+impl PolicyLayers {
+    /// Returns the same with this failure mode.
+    #[must_use]
+    pub const fn with_on_failure(self, on_failure: OnFailure) -> PolicyLayers {
+        PolicyLayers { on_failure }
+    }
+}
+
+/// The choices of all policies, which may change while they are in use.
+#[derive(Debug, Default)]
+pub(super) struct Policies(ArcSwap<HashMap<Name, PolicyLayers>>);
+
+impl Policies {
+    /// Returns what a policy has chosen; a policy that is not known has the defaults.
+    pub(super) fn get(&self, name: &Name) -> PolicyLayers {
+        self.0.load().get(name).copied().unwrap_or_default()
+    }
+
+    pub(super) fn set(&self, name: &Name, layers: PolicyLayers) {
+        self.0.rcu(|before| {
+            let mut policies = HashMap::clone(before);
+            policies.insert(name.clone(), layers);
+            policies
+        });
+    }
+
+    /// Replaces the choices of all policies.
+    pub(super) fn replace(&self, policies: HashMap<Name, PolicyLayers>) {
+        self.0.store(Arc::new(policies));
+    }
+}

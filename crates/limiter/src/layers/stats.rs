@@ -1,0 +1,40 @@
+//! Counters of the layers.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(super) fn add(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What the layers of a store have done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LayerStats {
+    /// Number of denials answered without the store.
+    pub denied_by_cache: u64,
+    /// Number of checks that were sent together with another check of the same key.
+    pub coalesced: u64,
+    /// Number of calls of the store that this saved.
+    pub calls_coalesced: u64,
+    /// Number of operations that were decided by the failure mode of their policy, or failed, because the
+    /// store was unavailable.
+    pub failures: u64,
+    /// Whether the store is considered unavailable, so that it is asked only now and then.
+    pub is_open: bool,
+    /// Number of processes that share the store, this one included.
+    pub nodes: u32,
+    /// Bytes of memory in use by all layers.
+    pub memory: usize,
+    /// Maximum bytes of memory of all layers.
+    pub max_memory: usize,
+}

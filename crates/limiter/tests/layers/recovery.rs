@@ -1,0 +1,56 @@
+//! What was allowed without the store is charged to it afterwards.
+
+use tollgate::Source;
+use tollgate::layers::OnFailure;
+
+use crate::remote::{Mode, Setup, pass};
+
+#[tokio::test(start_paused = true)]
+async fn what_was_allowed_is_charged_once() {
+    for on_failure in [OnFailure::Allow, OnFailure::Local] {
+        let setup = Setup::new(&["gcra 1/h burst 10"], on_failure);
+        setup.remote.set(Mode::Fails);
+        for _ in 0..3 {
+            assert!(setup.check().await.degraded);
+        }
+        setup.remote.set(Mode::Answers);
+        assert_eq!(setup.check().await.source, Source::Store);
+        pass(1).await;
+        assert_eq!(setup.remaining(), Some(6), "{on_failure}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_charge_that_fails_is_tried_again() {
+    for mode in [Mode::FailsCharges, Mode::LosesReplies] {
+        let setup = Setup::new(&["gcra 1/h burst 10"], OnFailure::Allow);
+        setup.remote.set(Mode::Fails);
+        for _ in 0..3 {
+            assert!(setup.check().await.degraded);
+        }
+        setup.remote.set(Mode::FailsCharges);
+        assert_eq!(setup.check().await.source, Source::Store);
+        setup.remote.set(mode);
+        pass(1).await;
+        assert_eq!(setup.stats().failures, 3, "no caller has seen it fail");
+        setup.remote.set(Mode::Answers);
+        assert_eq!(setup.check().await.source, Source::Store);
+        pass(1).await;
+        assert_eq!(setup.remaining(), Some(5), "{mode:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_still_counts_is_charged() {
+    let setup = Setup::new(&["gcra 10/s burst 10"], OnFailure::Allow);
+    setup.remote.set(Mode::Fails);
+    for _ in 0..50 {
+        assert!(setup.check().await.allowed);
+    }
+    pass(500).await;
+    setup.remote.set(Mode::Answers);
+    let _ = setup.limiter.key("b").check().await.unwrap();
+    pass(1).await;
+    // The key was exhausted, and half of it has drained meanwhile.
+    assert_eq!(setup.remaining(), Some(5));
+}

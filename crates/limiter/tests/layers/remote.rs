@@ -1,0 +1,173 @@
+//! A remote store that does what the test says.
+
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tollgate::layers::{LayerStats, LayeredStore, Layers, OnFailure};
+use tollgate::{
+    Act, AnyStore, Apply, Clock, Decision, Limiter, MemoryStore, Op, Source, Store, StoreError,
+    Time,
+};
+
+pub(crate) const TIMEOUT: Duration = Duration::from_millis(20);
+
+/// What the store does with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// It is done and answered.
+    Answers,
+    /// It is done and answered when the test [lets](Remote::answer) it.
+    Waits,
+    /// The connection breaks before anything is done.
+    Fails,
+    /// As `Fails` for what is charged; all else is done and answered.
+    FailsCharges,
+    /// The connection breaks after all is done.
+    LosesReplies,
+    /// Nothing is done, and no answer comes.
+    Silent,
+}
+
+/// A store in memory behind a network of the test's making.
+pub(crate) struct Remote {
+    store: Arc<MemoryStore>,
+    mode: Mutex<Mode>,
+    /// The cost of each operation of each call.
+    calls: Mutex<Vec<Vec<u64>>>,
+    answers: Semaphore,
+}
+
+impl Remote {
+    pub(crate) fn set(&self, mode: Mode) {
+        *self.mode.lock().unwrap() = mode;
+    }
+
+    fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap()
+    }
+
+    /// Lets one call be answered.
+    pub(crate) fn answer(&self) {
+        self.answers.add_permits(1);
+    }
+
+    /// Returns the costs of each call so far.
+    pub(crate) fn calls(&self) -> Vec<Vec<u64>> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    pub(crate) fn call_count(&self) -> usize {
+        self.calls.lock().unwrap().len()
+    }
+
+    async fn respond(
+        &self,
+        ops: &[Op<'_>],
+        at: Option<Time>,
+        out: &mut [Result<Decision, StoreError>],
+    ) {
+        let is_charge = ops.iter().any(|op| op.act == Act::Charge);
+        match self.mode() {
+            Mode::Silent => return pending().await,
+            Mode::Fails => return fail(out),
+            Mode::FailsCharges if is_charge => return fail(out),
+            Mode::Waits => self.answers.acquire().await.unwrap().forget(),
+            _ => {}
+        }
+        assert!(matches!(self.store.apply(ops, at, out), Apply::Ready));
+        if self.mode() == Mode::LosesReplies {
+            fail(out);
+        }
+    }
+}
+
+fn fail(out: &mut [Result<Decision, StoreError>]) {
+    out.fill(Err(StoreError::unavailable("connection reset")));
+}
+
+impl Store for Remote {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        Apply::Pending(Box::pin(async move {
+            self.calls.lock().unwrap().push(ops.iter().map(|op| op.items[0].cost).collect());
+            self.respond(ops, at, out).await;
+        }))
+    }
+}
+
+/// A limiter with layers around a [`Remote`].
+pub(crate) struct Setup {
+    pub(crate) remote: Arc<Remote>,
+    pub(crate) limiter: Limiter<AnyStore>,
+}
+
+impl Setup {
+    pub(crate) fn new(limits: &[&str], on_failure: OnFailure) -> Setup {
+        Setup::of_nodes(1, limits, on_failure)
+    }
+
+    pub(crate) fn of_nodes(nodes: u32, limits: &[&str], on_failure: OnFailure) -> Setup {
+        let start = Instant::now();
+        let elapsed = move || u64::try_from(start.elapsed().as_micros()).unwrap();
+        let clock = Clock::from_fn(move || Time::from_micros(1_000_000_007 + elapsed()).unwrap());
+        let remote = Arc::new(Remote {
+            store: MemoryStore::builder().clock(clock.clone()).build().unwrap(),
+            mode: Mutex::new(Mode::Answers),
+            calls: Mutex::default(),
+            answers: Semaphore::new(0),
+        });
+        let layers = Layers::new().timeout(TIMEOUT).nodes(nodes).clock(clock);
+        let store = AnyStore::layered(layers.around(Arc::clone(&remote) as Arc<dyn Store>));
+        let limiter = store.limiter("test", limits).unwrap().with_on_failure(on_failure);
+        Setup { remote, limiter }
+    }
+
+    pub(crate) fn layers(&self) -> &LayeredStore {
+        self.limiter.store().layers().unwrap()
+    }
+
+    pub(crate) fn stats(&self) -> LayerStats {
+        self.layers().stats()
+    }
+
+    /// Starts a check.
+    pub(crate) fn spawn(&self, cost: u64) -> tokio::task::JoinHandle<Decision> {
+        let limiter = self.limiter.clone();
+        tokio::spawn(async move { limiter.key("a").cost(cost).check().await.unwrap() })
+    }
+
+    pub(crate) async fn check(&self) -> Decision {
+        self.limiter.key("a").check().await.unwrap()
+    }
+
+    /// Returns how much of the key remains by the store alone.
+    pub(crate) fn remaining(&self) -> Option<u64> {
+        let alone = self.remote.store.limiter("test", self.limiter.policy().limits().to_vec());
+        alone.unwrap().key("a").peek().unwrap().remaining
+    }
+}
+
+/// Lets everything happen that can at this instant.
+pub(crate) async fn settle() {
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns who decided.
+pub(crate) fn source(decision: &Decision) -> (Source, bool) {
+    (decision.source, decision.degraded)
+}
+
+/// Lets some time pass.
+pub(crate) async fn pass(millis: u64) {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    settle().await;
+}

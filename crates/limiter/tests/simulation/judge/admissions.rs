@@ -1,0 +1,43 @@
+//! Nobody is told anything in the store's name that the store did not decide for this very call.
+//!
+//! So what callers were told is admitted never exceeds what the store admitted.
+
+use std::collections::HashSet;
+
+use tollgate::Source;
+
+use super::{Verdict, ensure};
+use crate::trace::{Call, Run};
+
+pub(crate) fn judge(run: &Run) -> Verdict {
+    let mut handed_out = HashSet::new();
+    for call in run.calls.iter().chain(&run.end.calls) {
+        let Some(decision) = call.decision() else { continue };
+        let is_from_store = decision.source == Source::Store;
+        ensure!(
+            is_from_store || !decision.allowed || decision.degraded,
+            "admitted by none: {call:?}"
+        );
+        if !is_from_store {
+            continue;
+        }
+        ensure!(!decision.degraded, "degraded in the name of the store: {call:?}");
+        let index = booking_of(run, call)?;
+        ensure!(handed_out.insert(index), "the answer of another call: {call:?}");
+    }
+    Ok(())
+}
+
+fn booking_of(run: &Run, call: &Call) -> Result<usize, String> {
+    let decision = call.by_store().unwrap();
+    let Some((index, booking)) = run.booking(decision) else {
+        return Err(format!("the store did not decide this: {call:?}"));
+    };
+    let is_same = booking.op == call.op && booking.node == call.node;
+    ensure!(is_same, "decided for another call: {call:?}, {booking:?}");
+    let is_in_time = (call.began..=call.ended).contains(&booking.at);
+    ensure!(is_in_time || call.op.id.is_some(), "decided at another time: {call:?}, {booking:?}");
+    let agrees = decision.allowed == booking.allowed;
+    ensure!(agrees, "decided otherwise: {call:?}, {booking:?}");
+    Ok(index)
+}

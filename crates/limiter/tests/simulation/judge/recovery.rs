@@ -1,0 +1,83 @@
+//! When the faults are over, the store decides again, and knows what was admitted without it.
+
+use std::collections::BTreeMap;
+
+use tollgate::layers::OnFailure;
+use tollgate::{Act, Clock, LimitStatuses, Limiter, MemoryStore, Time};
+
+use super::{Verdict, ensure};
+use crate::limits::Rule;
+use crate::trace::{Call, Run};
+
+pub(crate) fn judge(run: &Run) -> Verdict {
+    for (node, (is_open, error)) in run.end.is_open.iter().zip(&run.end.last_errors).enumerate() {
+        ensure!(!is_open, "node {node} does not ask the store");
+        ensure!(error.is_none(), "node {node} still reports {error:?}");
+    }
+    for call in &run.end.calls {
+        ensure!(call.decision().is_some_and(|of| !of.degraded), "not from the store: {call:?}");
+    }
+    let is_given_back = run.plan.calls.refunds + run.plan.calls.resets > 0;
+    // A node with another clock has other windows, and drains faster or slower.
+    let is_skewed = run.plan.nodes.iter().any(|node| node.rate != 1_000_000 || node.offset != 0);
+    let is_charged = run.plan.mode.on_failure() != OnFailure::Deny;
+    if !is_charged || is_given_back || is_skewed || !run.forgets.is_empty() {
+        return Ok(());
+    }
+    for (key, remaining) in &run.end.remaining {
+        judge_key(run, key, remaining)?;
+    }
+    Ok(())
+}
+
+/// What nodes admitted without the store and still counts has been charged.
+fn judge_key(run: &Run, key: &[u8], remaining: &[u64]) -> Verdict {
+    let by_node = admitted_alone(run, key);
+    let rules = &run.plan.rules;
+    // A node counts no more than a limit holds. Beyond that it is not known which ones it counts.
+    let least = rules.iter().map(Rule::capacity).min().unwrap();
+    let is_capped =
+        |calls: &Vec<&Call>| calls.iter().map(|call| call.op.cost()).sum::<u64>() > least;
+    if by_node.values().any(is_capped) {
+        return Ok(());
+    }
+    let used: Vec<Vec<u64>> = by_node.values().map(|calls| still_used(run, calls)).collect();
+    for (position, (rule, remaining)) in rules.iter().zip(remaining).enumerate() {
+        // What is charged counts in the window that the store has open, which may end earlier.
+        if matches!(rule, Rule::RequestWindow { .. }) {
+            continue;
+        }
+        let used: u64 = used.iter().map(|used| used[position]).sum();
+        // What is left of a level is rounded, once for each node.
+        let slack = run.plan.nodes.len() as u64;
+        let at_most = rule.capacity().saturating_sub(used.saturating_sub(slack));
+        ensure!(*remaining <= at_most, "{remaining} remain of {rule:?}, where {used} were used");
+    }
+    Ok(())
+}
+
+/// Returns the checks of a key that each node admitted without the store.
+fn admitted_alone<'r>(run: &'r Run, key: &[u8]) -> BTreeMap<usize, Vec<&'r Call>> {
+    let mut by_node: BTreeMap<usize, Vec<&Call>> = BTreeMap::new();
+    for call in run.calls.iter().filter(|call| call.op.key == key && call.op.act == Act::Check) {
+        if call.degraded().is_some_and(|decision| decision.allowed) {
+            by_node.entry(call.node).or_default().push(call);
+        }
+    }
+    by_node
+}
+
+/// Returns how much of each limit would still count at the end if nothing else had happened.
+fn still_used(run: &Run, calls: &[&Call]) -> Vec<u64> {
+    let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
+    let lines = run.plan.rules.iter().map(Rule::line);
+    let limiter: Limiter = store.limiter("expected", lines).unwrap();
+    let time = |micros: u64| Time::from_micros(micros).unwrap();
+    for call in calls {
+        let _ = limiter.key("key").cost(call.op.cost()).at(time(call.ended)).check().unwrap();
+    }
+    let statuses = LimitStatuses::default();
+    let _ = limiter.key("key").at(time(run.end.at)).statuses(&statuses).peek().unwrap();
+    let used = |status: &tollgate::LimitStatus| status.limit.unwrap() - status.remaining.unwrap();
+    statuses.to_vec().iter().map(used).collect()
+}
