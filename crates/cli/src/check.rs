@@ -96,6 +96,13 @@ fn summary(allowed: bool, response: &Value) -> String {
         (false, "never") => ", the cost can never fit".to_owned(),
         (false, wait) => format!(", retry after {wait} ms"),
     };
-    let limit = response.get("bound_by").and_then(Value::as_str).unwrap_or("no limit");
-    format!("{style}{word}{style:#}: {remaining}{wait} ({limit})")
+    let text = |name: &str| response.get(name).and_then(Value::as_str);
+    let limit = text("bound_by").unwrap_or("no limit");
+    let degraded = match (response.get("degraded"), text("source")) {
+        (Some(Value::Bool(true)), Some(source)) => {
+            format!(", degraded: the store is unavailable, decided by {source}")
+        }
+        _ => String::new(),
+    };
+    format!("{style}{word}{style:#}: {remaining}{wait} ({limit}){degraded}")
 }

@@ -24,6 +24,9 @@ use signals::{Signal, Signals};
 /// Maximum number of policies that are printed at start.
 const MAX_PRINTED_POLICIES: usize = 10;
 
+/// What a server does that starts without its store.
+const UNTIL_BACK: &str = "policies answer by on_failure until it is back";
+
 pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     let _traces = log::init(args.log, args.log_level)?;
     descriptors::raise_limit();
@@ -33,8 +36,11 @@ pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     // Signals that arrive while the server starts are handled as well.
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = runtime.block_on(async { Signals::listen() })?;
-    let server = start(&config)?;
-    print_banner(&server, &config);
+    let (server, store_error) = start(&config)?;
+    if let Some(cause) = &store_error {
+        tracing::error!("store unavailable: {cause}; {UNTIL_BACK}");
+    }
+    print_banner(&server, &config, store_error.is_some());
     let mut reloader = Reloader::new(watcher, (config, text));
     runtime.block_on(async {
         loop {
@@ -71,11 +77,11 @@ fn check_addresses(args: &Serve, config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn start(config: &Config) -> anyhow::Result<Server> {
+/// Starts the server. Returns it with the reason why its store is unavailable, if it is.
+fn start(config: &Config) -> anyhow::Result<(Server, Option<String>)> {
     let Config { server, policies, .. } = config;
-    let mut builder = store::with_store(Server::builder(), &config.store)?
-        .http_limits(server.http_limits)
-        .resp_limits(server.resp_limits);
+    let (builder, store_error) = store::with_store(Server::builder(), &config.store)?;
+    let mut builder = builder.http_limits(server.http_limits).resp_limits(server.resp_limits);
     if let Some(threads) = server.threads {
         builder = builder.threads(threads.get());
     }
@@ -88,7 +94,7 @@ fn start(config: &Config) -> anyhow::Result<Server> {
     for policy in policies {
         builder = builder.policy(policy.clone());
     }
-    builder.start().map_err(|error| match error.kind() {
+    let started = builder.start().map_err(|error| match error.kind() {
         // The error is about a policy, not about an address.
         ErrorKind::InvalidInput => error.into(),
         _ => {
@@ -96,13 +102,17 @@ fn start(config: &Config) -> anyhow::Result<Server> {
             anyhow::Error::new(error)
                 .context(format!("cannot listen on {addresses}; choose other addresses"))
         }
-    })
+    });
+    Ok((started?, store_error))
 }
 
 /// Prints the addresses, the policies, and commands to try.
-fn print_banner(server: &Server, config: &Config) {
+fn print_banner(server: &Server, config: &Config, is_store_unavailable: bool) {
     let state = if config.store.is_remote() { "in Redis" } else { "in memory" };
     anstream::println!("tollgate {}, state {state}", env!("CARGO_PKG_VERSION"));
+    if is_store_unavailable {
+        anstream::println!("  store unavailable: {UNTIL_BACK}");
+    }
     let addresses = [("HTTP", server.http()), ("Redis protocol", server.resp())];
     for (protocol, address) in addresses.into_iter().filter_map(|(p, at)| Some((p, at?))) {
         anstream::println!("  {protocol:<14}  {address}");

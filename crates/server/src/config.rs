@@ -3,6 +3,7 @@
 //! The text is parsed into values with their positions ([`value`]), each table is read by a module of
 //! its own, and all errors are collected ([`diagnostics`]) and reported together.
 
+mod bytes;
 mod diagnostics;
 mod duration;
 mod limit_list;

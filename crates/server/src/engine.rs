@@ -6,6 +6,7 @@ pub(crate) mod latency;
 pub(crate) mod operation;
 mod overrides;
 pub(crate) mod policies;
+pub(crate) mod probe;
 mod store;
 
 use std::fmt;
@@ -14,14 +15,16 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
 use tollgate::StoreStats;
-use tollgate_core::{Act, Decision, Item, Op, RequestError, Span, StoreError, Time};
+use tollgate::layers::{LayerStats, LayeredStore};
+use tollgate_core::{Act, Decision, Item, Op, RequestError, Span, StoreError, Time, apply_one};
 
 use crate::config::PolicyConfig;
-use counts::{Outcome, OutcomeCounters, Reloads};
+use active_policy::ActivePolicy;
+use counts::{Outcome, OutcomeCounters, Reloads, SourceCounters};
 use latency::Latency;
 use operation::{CandidateOperation, Operation};
 use policies::Policies;
-pub(crate) use store::StoreHandle;
+pub(crate) use store::{StoreHandle, is_unavailable};
 
 /// The answer to one operation.
 pub(crate) type Answer = Result<Decision, StoreError>;
@@ -36,6 +39,8 @@ pub(crate) struct Engine {
     threads: usize,
     /// Counts operations that brought their limits along.
     pub(crate) inline: OutcomeCounters,
+    /// Counts decisions by where they were made, if the store has layers.
+    pub(crate) sources: Option<SourceCounters>,
     pub(crate) latency: Latency,
     pub(crate) reloads: Reloads,
 }
@@ -49,7 +54,11 @@ impl fmt::Debug for Engine {
 impl Engine {
     pub(crate) fn new(store: StoreHandle, policies: Vec<PolicyConfig>, threads: usize) -> Engine {
         let policies = Policies::new(policies, &Policies::default(), threads);
+        if let Some(layers) = store.layers() {
+            layers.set_policies(policies.layers());
+        }
         Engine {
+            sources: store.layers().map(|_| SourceCounters::new(threads)),
             store,
             policies: ArcSwap::from_pointee(policies),
             threads,
@@ -67,6 +76,9 @@ impl Engine {
     /// Replaces all policies at once.
     pub(crate) fn set_policies(&self, policies: &[PolicyConfig]) {
         self.policies.rcu(|before| Policies::new(policies.iter().cloned(), before, self.threads));
+        if let Some(layers) = self.store.layers() {
+            layers.set_policies(self.policies().layers());
+        }
     }
 
     /// Returns the time by the clock of the memory store, or by this machine's if the store is remote.
@@ -81,6 +93,22 @@ impl Engine {
 
     pub(crate) fn is_store_up(&self) -> bool {
         self.store.is_up()
+    }
+
+    /// Returns what the layers around the store have done; `None` if it has none.
+    pub(crate) fn layer_stats(&self) -> Option<LayerStats> {
+        self.store.layers().map(LayeredStore::stats)
+    }
+
+    /// Returns why the store is unavailable, as far as that is known.
+    pub(crate) fn store_error(&self) -> StoreError {
+        let error = self.store.layers().and_then(LayeredStore::last_error);
+        error.unwrap_or_else(StoreError::unanswered)
+    }
+
+    /// Returns whether checks of some policy fail while the store is unavailable.
+    pub(crate) fn fails_without_store(&self) -> bool {
+        self.policies().iter().any(ActivePolicy::fails_without_store)
     }
 
     /// Answers operations for a worker, in order and in one call of the store.
@@ -133,10 +161,20 @@ impl Engine {
         answer
     }
 
+    /// Has a remote store connect, so that the first check does not have to wait for that.
+    pub(crate) async fn warm_up(&self) {
+        let Some((layers, probe)) = self.store.layers().zip(probe::operation()) else { return };
+        let items: SmallVec<[Item<'_>; 1]> = probe.items().collect();
+        if let Ok(op) = probe.op(&items) {
+            // If it fails, a check finds that out, and reports it.
+            let _ = apply_one(layers, &op, None).await;
+        }
+    }
+
     async fn apply(&self, worker_id: usize, ops: &[Op<'_>], out: &mut [Answer]) {
         let begin = self.latency.begin(worker_id, self.store.is_remote());
         self.store.apply(ops, out).await;
-        if let Some(begin) = begin {
+        if let Some(begin) = begin.filter(|_| self.store.was_asked(out)) {
             self.latency.add(worker_id, begin.elapsed());
         }
     }
@@ -155,6 +193,10 @@ impl Engine {
             let (true, Ok(own), Ok(candidate)) = (is_counted(operation), own, candidate) else {
                 continue;
             };
+            // A failure mode says nothing about the limits.
+            if own.degraded || candidate.degraded {
+                continue;
+            }
             match (own.allowed, candidate.allowed) {
                 (true, false) => self.counts(operation).add(worker_id, Outcome::Stricter),
                 (false, true) => self.counts(operation).add(worker_id, Outcome::Looser),
@@ -179,6 +221,9 @@ impl Engine {
         };
         if !is_counted(operation) {
             return;
+        }
+        if let (Some(sources), Ok(decision)) = (&self.sources, &*answer) {
+            sources.add(worker_id, decision.source);
         }
         let times = self.counts(operation).add(worker_id, outcome);
         // The first, the second, the fourth …: a flood of denials must not become a flood of log lines.

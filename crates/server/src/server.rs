@@ -116,6 +116,9 @@ impl Server {
     fn start(builder: ServerBuilder) -> io::Result<Server> {
         validate(&builder.policies)?;
         let store = builder.store.unwrap_or_default();
+        if builder.is_unavailable {
+            store.set_unavailable();
+        }
         let engine = Arc::new(Engine::new(store, builder.policies, builder.threads));
         let (stop, stopped) = watch::channel(false);
         let mut server = Server { engine, resp: None, http: None, stop, threads: Vec::new() };
@@ -169,13 +172,20 @@ impl Server {
             let (sender, incoming) = mpsc::unbounded_channel();
             let (engine, exit) = (Arc::clone(&self.engine), Arc::clone(&exit));
             let (connections, stopped) = (connections.clone(), stopped.clone());
+            // The workers share the connection to a remote store.
+            let warm_up = (id == 0).then(|| Arc::clone(&engine));
             self.spawn("tollgate-worker", move || {
                 let worker = Worker::new(id);
                 let resp = resp::Service::new(Rc::clone(&worker), Arc::clone(&engine), limits.resp);
                 let http = http::Service::new(Rc::clone(&worker), engine, connections, limits.http);
                 let services = Rc::new(Services { resp, http });
                 let serve = move |incoming| Rc::clone(&services).serve(incoming);
-                worker.run(incoming, stopped, exit, serve)
+                async move {
+                    if let Some(engine) = warm_up {
+                        tokio::task::spawn_local(async move { engine.warm_up().await });
+                    }
+                    worker.run(incoming, stopped, exit, serve).await;
+                }
             })?;
             workers.push(sender);
         }

@@ -6,6 +6,8 @@
 mod candidates;
 #[path = "http_api/enforcement.rs"]
 mod enforcement;
+#[path = "http_api/layers.rs"]
+mod layers;
 #[path = "http_api/metrics.rs"]
 mod metrics;
 #[path = "http_api/operations.rs"]

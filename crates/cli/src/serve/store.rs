@@ -2,37 +2,63 @@
 
 use std::sync::Arc;
 
+use std::time::Duration;
+
 use tokio::runtime;
 use tollgate::MemoryStore;
-use tollgate_redis::RedisStore;
+use tollgate::layers::Layers;
+use tollgate_redis::{RedisStore, RedisStoreBuilder};
 use tollgate_server::{ServerBuilder, StoreConfig};
 
-/// Adds the store of the config to the server.
+/// Least time after which a connection that does not reply is replaced. A connection whose replies are late
+/// is not broken yet: the layers do not wait for them.
+const MIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Adds the store of the config to the server. Returns it with the reason why the store is unavailable, if it
+/// is: the server starts all the same.
+///
+/// # Errors
+/// Fails if the URL is invalid, or a certificate cannot be loaded.
 pub(super) fn with_store(
     server: ServerBuilder,
     config: &StoreConfig,
-) -> anyhow::Result<ServerBuilder> {
+) -> anyhow::Result<(ServerBuilder, Option<String>)> {
     if config.is_remote() {
-        return Ok(server.store(redis(config)?));
+        return with_redis(server, config);
     }
     let mut store = MemoryStore::builder().when_full(config.when_full);
     if let Some(max_keys) = config.max_keys {
         store = store.max_keys(max_keys.get());
     }
-    Ok(server.memory(store.build()?))
+    Ok((server.memory(store.build()?), None))
 }
 
-/// Creates a Redis store. Fails if it cannot be reached.
-fn redis(config: &StoreConfig) -> anyhow::Result<Arc<RedisStore>> {
-    let mut store = RedisStore::builder(&config.url);
+fn with_redis(
+    server: ServerBuilder,
+    config: &StoreConfig,
+) -> anyhow::Result<(ServerBuilder, Option<String>)> {
+    let mut redis =
+        RedisStore::builder(&config.url).response_timeout(config.timeout.max(MIN_RESPONSE_TIMEOUT));
     if let Some(prefix) = &config.prefix {
-        store = store.prefix(prefix);
+        redis = redis.prefix(prefix);
     }
-    if let Some(timeout) = config.timeout {
-        store = store.response_timeout(timeout);
-    }
+    let store = Arc::new(redis.clone().build()?);
+    let layers = Layers::new()
+        .timeout(config.timeout)
+        .nodes(config.nodes.get())
+        .max_memory(config.layer_memory);
+    let server = server.layered(layers.around(store));
+    Ok(match unavailable(redis)? {
+        Some(cause) => (server.store_unavailable(), Some(cause)),
+        None => (server, None),
+    })
+}
+
+/// Returns why the store cannot be reached, if so. The connection ends with its runtime; the workers open
+/// their own.
+fn unavailable(store: RedisStoreBuilder) -> anyhow::Result<Option<String>> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(store.clone().connect())?;
-    // That connection ends with its runtime; the workers open their own.
-    Ok(Arc::new(store.build()?))
+    let Err(error) = runtime.block_on(store.connect()) else { return Ok(None) };
+    let error = anyhow::Error::new(error);
+    Ok(Some(error.root_cause().to_string()))
 }

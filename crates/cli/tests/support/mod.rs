@@ -66,6 +66,44 @@ impl Serving {
         response.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
+    /// Returns the status and the body of an HTTP response.
+    pub(crate) fn request(&self, request: &str) -> (u16, String) {
+        let mut stream = connect(self.http());
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let status = response.get(9..12).and_then(|status| status.parse().ok()).unwrap();
+        (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    /// Returns the status and the body of a page.
+    pub(crate) fn page(&self, path: &str) -> (u16, String) {
+        self.request(&format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+    }
+
+    /// Checks a key.
+    pub(crate) fn check(&self, policy: &str, key: &str) -> (u16, serde_json::Value) {
+        self.operate("check", policy, key)
+    }
+
+    /// Performs an operation on a key.
+    pub(crate) fn operate(&self, act: &str, policy: &str, key: &str) -> (u16, serde_json::Value) {
+        let body = format!("{{\"policy\":\"{policy}\",\"key\":\"{key}\"}}");
+        let length = body.len();
+        let (status, body) = self.request(&format!(
+            "POST /v1/{act} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        ));
+        (status, serde_json::from_str(&body).unwrap())
+    }
+
+    /// Returns a sample of the metrics.
+    pub(crate) fn sample(&self, name: &str) -> u64 {
+        let page = self.get("/metrics");
+        let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no {name}: {page}")).parse().unwrap()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.process.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());

@@ -1,6 +1,7 @@
 //! `[policy.NAME]`: the limits of a policy and how they are applied.
 
 use tollgate::Enforce;
+use tollgate::layers::OnFailure;
 use tollgate_core::{Limit, MAX_NAME_BYTES, Name, Policy};
 use tollgate_http::Dialect;
 
@@ -17,9 +18,6 @@ const MAX_POLICIES: usize = 10_000;
 /// How nodes share their counts, and whether that is supported yet.
 const DISTRIBUTION: [(&str, bool); 3] =
     [("strict", true), ("write-behind", false), ("prefetch", false)];
-/// What a check returns when the store is unavailable, and whether that is supported yet. Today it is an
-/// error, which denies the request.
-const ON_FAILURE: [(&str, bool); 3] = [("allow", false), ("deny", true), ("local", false)];
 
 /// A policy and how the server applies it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +34,8 @@ pub struct PolicyConfig {
     pub overrides: Vec<Override>,
     /// The rate limit headers of HTTP responses.
     pub headers: Dialect,
+    /// What a check returns while a remote store is unavailable.
+    pub on_failure: OnFailure,
 }
 
 impl PolicyConfig {
@@ -48,6 +48,7 @@ impl PolicyConfig {
             candidate: Vec::new(),
             overrides: Vec::new(),
             headers: Dialect::default(),
+            on_failure: OnFailure::default(),
         }
     }
 
@@ -118,12 +119,14 @@ impl PolicyConfig {
             let choices = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
             self.headers = value.choice(diagnostics, &choices).unwrap_or_default();
         }
-        for (key, choices) in [("distribution", &DISTRIBUTION), ("on_failure", &ON_FAILURE)] {
-            let is_unsupported =
-                |value: &Value<'_>| value.choice(diagnostics, choices) == Some(false);
-            if let Some(value) = table.take(key).filter(is_unsupported) {
-                diagnostics.unsupported(value.at(), value.path());
-            }
+        let is_unsupported =
+            |value: &Value<'_>| value.choice(diagnostics, &DISTRIBUTION) == Some(false);
+        if let Some(value) = table.take("distribution").filter(is_unsupported) {
+            diagnostics.unsupported(value.at(), value.path());
+        }
+        if let Some(value) = table.take("on_failure") {
+            let choices = OnFailure::ALL.map(|mode| (mode.name(), mode));
+            self.on_failure = value.choice(diagnostics, &choices).unwrap_or_default();
         }
     }
 }

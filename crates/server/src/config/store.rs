@@ -1,15 +1,16 @@
 //! `[store]`: the store that keeps the state.
 
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use tollgate::WhenFull;
+use tollgate::layers::{DEFAULT_LAYER_MEMORY, DEFAULT_TIMEOUT};
 use tollgate_redis::RedisStore;
 
 use super::diagnostics::Diagnostics;
-use super::duration;
 use super::value::{Table, Value};
+use super::{bytes, duration};
 
 /// The URL of the store in the memory of this process.
 const MEMORY: &str = "memory:";
@@ -19,6 +20,10 @@ const MAX_KEYS: u64 = 4_000_000_000;
 const MAX_PREFIX_BYTES: usize = 64;
 /// Longest timeout. A client that has waited longer has given up.
 const MAX_TIMEOUT: &str = "1min";
+/// Maximum number of nodes that share a store.
+const MAX_NODES: u64 = 10_000;
+/// Bounds on the memory of the layers.
+const LAYER_MEMORY: (&str, &str) = ("1MiB", "1TiB");
 /// The values of `when_full`.
 const WHEN_FULL: [(&str, WhenFull); 2] = [("deny", WhenFull::Deny), ("allow", WhenFull::Allow)];
 
@@ -30,8 +35,14 @@ pub struct StoreConfig {
     pub url: String,
     /// Prefix of all keys in a remote store. Default: the default of [`RedisStore`].
     pub prefix: Option<String>,
-    /// How long to wait for a response of a remote store. Default: the default of [`RedisStore`].
-    pub timeout: Option<Duration>,
+    /// How long a remote store may take to answer before the failure mode of the policy decides. Default:
+    /// [`DEFAULT_TIMEOUT`].
+    pub timeout: Duration,
+    /// Number of servers that share a remote store. Default: 1.
+    pub nodes: NonZeroU32,
+    /// Maximum number of bytes that the layers around a remote store keep. Default:
+    /// [`DEFAULT_LAYER_MEMORY`].
+    pub layer_memory: usize,
     /// Maximum number of keys of a store in memory. Default: the default of
     /// [`MemoryStore`](tollgate::MemoryStore).
     pub max_keys: Option<NonZeroUsize>,
@@ -44,7 +55,9 @@ impl Default for StoreConfig {
         StoreConfig {
             url: MEMORY.to_owned(),
             prefix: None,
-            timeout: None,
+            timeout: DEFAULT_TIMEOUT,
+            nodes: NonZeroU32::MIN,
+            layer_memory: DEFAULT_LAYER_MEMORY,
             max_keys: None,
             when_full: WhenFull::default(),
         }
@@ -54,13 +67,15 @@ impl Default for StoreConfig {
 impl fmt::Debug for StoreConfig {
     /// Hides the part of the URL before the host, as it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StoreConfig { url, prefix, timeout, max_keys, when_full } = self;
+        let StoreConfig { url, prefix, timeout, nodes, layer_memory, max_keys, when_full } = self;
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
         let hosts = rest.rsplit_once('@').map(|(_, hosts)| format!("{scheme}://…@{hosts}"));
         f.debug_struct("StoreConfig")
             .field("url", hosts.as_ref().unwrap_or(url))
             .field("prefix", prefix)
             .field("timeout", timeout)
+            .field("nodes", nodes)
+            .field("layer_memory", layer_memory)
             .field("max_keys", max_keys)
             .field("when_full", when_full)
             .finish()
@@ -87,11 +102,26 @@ impl StoreConfig {
         if let Some(value) = table.take("when_full") {
             store.when_full = value.choice(diagnostics, &WHEN_FULL).unwrap_or_default();
         }
-        if let Some(value) = table.take("timeout") {
-            store.timeout = duration::read(diagnostics, &value, MAX_TIMEOUT);
-        }
+        store.read_layers(diagnostics, &mut table);
         table.finish(diagnostics);
         store
+    }
+
+    /// Reads the settings of the layers around a remote store.
+    fn read_layers(&mut self, diagnostics: &mut Diagnostics<'_>, table: &mut Table<'_>) {
+        if let Some(value) = table.take("timeout") {
+            let timeout = duration::read(diagnostics, &value, MAX_TIMEOUT);
+            self.timeout = timeout.unwrap_or(self.timeout);
+        }
+        if let Some(value) = table.take("nodes") {
+            let nodes = value.whole(diagnostics, 1..=MAX_NODES);
+            let nodes = nodes.and_then(|nodes| NonZeroU32::new(u32::try_from(nodes).ok()?));
+            self.nodes = nodes.unwrap_or(self.nodes);
+        }
+        if let Some(value) = table.take("layer_memory") {
+            let bytes = bytes::read(diagnostics, &value, LAYER_MEMORY.0, LAYER_MEMORY.1);
+            self.layer_memory = bytes.unwrap_or(self.layer_memory);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tollgate::Enforce;
+use tollgate::layers::{OnFailure, PolicyLayers};
 use tollgate_core::{Limit, Name, Policy, Request, RequestError};
 use tollgate_http::Dialect;
 
@@ -21,6 +22,7 @@ pub(crate) struct ActivePolicy {
     off: Option<Policy>,
     enforce: Enforce,
     dialect: Dialect,
+    on_failure: OnFailure,
     candidate: Option<Policy>,
     overrides: Overrides,
     candidate_overrides: Overrides,
@@ -43,7 +45,7 @@ pub(crate) struct ChangedLimits {
 
 impl ActivePolicy {
     pub(crate) fn new(config: PolicyConfig, counts: Arc<OutcomeCounters>) -> ActivePolicy {
-        let PolicyConfig { policy, enforce, candidate, overrides, headers, .. } = config;
+        let PolicyConfig { policy, enforce, candidate, overrides, headers, on_failure } = config;
         let line = |limit: &Limit| serde_json::Value::from(limit.to_string()).to_string().into();
         let off = (enforce == Enforce::Off).then(|| Policy::new(policy.name().clone(), Vec::new()));
         // Overrides fit: that is checked when a policy is set.
@@ -52,6 +54,7 @@ impl ActivePolicy {
         ActivePolicy {
             enforce,
             dialect: headers,
+            on_failure,
             candidate_overrides: Overrides::new(candidate.len(), &overrides, replace_candidate),
             overrides: Overrides::new(policy.limits().len(), &overrides, replace),
             override_count: overrides.len(),
@@ -85,6 +88,26 @@ impl ActivePolicy {
 
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    pub(crate) fn on_failure(&self) -> OnFailure {
+        self.on_failure
+    }
+
+    /// Returns whether its checks fail while the store is unavailable: it chose that, or it has a limit that
+    /// only the store can decide.
+    pub(crate) fn fails_without_store(&self) -> bool {
+        let limits = self.applied().limits();
+        let is_counted = limits.iter().any(|limit| limit.capacity().is_some());
+        let denies = is_counted && self.on_failure == OnFailure::Deny;
+        denies || limits.iter().any(Limit::gives_leases)
+    }
+
+    /// Returns what the layers do for it, and for its candidate, whose decisions are compared with its own.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = (Name, PolicyLayers)> {
+        let layers = PolicyLayers::default().with_on_failure(self.on_failure);
+        let policies = [Some(&self.policy), self.candidate.as_ref()].into_iter().flatten();
+        policies.map(move |policy| (policy.name().clone(), layers))
     }
 
     /// Returns whether its limits may take costs of different units.

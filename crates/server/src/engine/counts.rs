@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tollgate_core::Source;
+
 /// The number of config reloads.
 #[derive(Debug, Default)]
 pub(crate) struct Reloads {
@@ -54,6 +56,42 @@ impl OutcomeCounters {
     pub(crate) fn total(&self, outcome: Outcome) -> u64 {
         let counters = self.0.iter().filter_map(|worker| worker.0.get(outcome as usize));
         counters.map(|counter| counter.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    }
+}
+
+const SOURCES: usize = Source::ALL.len();
+
+/// The number of decisions by their source, counted per worker.
+#[derive(Debug)]
+pub(crate) struct SourceCounters(Box<[WorkerSources]>);
+
+/// The counters of one worker, in a cache line to themselves.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct WorkerSources([AtomicU64; SOURCES]);
+
+impl SourceCounters {
+    pub(crate) fn new(threads: usize) -> SourceCounters {
+        SourceCounters((0..threads).map(|_| WorkerSources::default()).collect())
+    }
+
+    pub(crate) fn add(&self, worker_id: usize, source: Source) {
+        let worker = self.0.get(worker_id);
+        if let Some(counter) = worker.and_then(|worker| worker.counter(source)) {
+            add_unshared(counter, 1);
+        }
+    }
+
+    /// Returns the sum of all workers.
+    pub(crate) fn total(&self, source: Source) -> u64 {
+        let counters = self.0.iter().filter_map(|worker| worker.counter(source));
+        counters.map(|counter| counter.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    }
+}
+
+impl WorkerSources {
+    fn counter(&self, source: Source) -> Option<&AtomicU64> {
+        self.0.get(Source::ALL.iter().position(|other| *other == source)?)
     }
 }
 

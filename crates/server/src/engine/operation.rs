@@ -4,20 +4,21 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use tollgate::Enforce;
-use tollgate_core::{Act, Item, Key, Limit, Name, Op, Policy, Request, RequestError};
+use tollgate_core::{Act, Item, Key, Limit, Name, Op, Policy, Request, RequestError, item_of_key};
 
 use crate::engine::active_policy::{ActivePolicy, ChangedLimits};
 use crate::policy::required_keys::RequiredKeys;
 
-/// What an operation is decided by.
+/// What an operation is decided by, and what it asks for. Requests are boxed, since every command of a
+/// pipeline is moved a few times.
 #[derive(Debug)]
 enum Target<'a> {
     /// The limits of a policy.
-    Policy(&'a ActivePolicy),
+    Policy(&'a ActivePolicy, Box<Request<'a>>),
     /// The limits of a policy, after overrides and factor.
-    Changed(&'a ActivePolicy, Box<ChangedLimits>),
+    Changed(&'a ActivePolicy, Box<(Request<'a>, ChangedLimits)>),
     /// A limit that came with the operation, under the name of its policy.
-    Inline(&'a Name, Rc<Limit>),
+    Inline { policy: &'a Name, limit: Rc<Limit>, key: Key<'a>, cost: u64 },
 }
 
 /// One operation on a policy, or on a limit that came with it.
@@ -25,7 +26,6 @@ enum Target<'a> {
 pub(crate) struct Operation<'a> {
     target: Target<'a>,
     act: Act,
-    request: Request<'a>,
 }
 
 impl<'a> Operation<'a> {
@@ -41,28 +41,36 @@ impl<'a> Operation<'a> {
     ) -> Result<Operation<'a>, String> {
         validate(policy.policy(), act, &request)?;
         let target = match policy.changed(&request).map_err(|error| error.to_string())? {
-            None => Target::Policy(policy),
-            Some(changed) => Target::Changed(policy, Box::new(changed)),
+            None => Target::Policy(policy, Box::new(request)),
+            Some(changed) => Target::Changed(policy, Box::new((request, changed))),
         };
-        Ok(Operation { target, act, request })
+        Ok(Operation { target, act })
     }
 
     /// Creates an operation on a limit that came with it, under the nameless key.
     pub(crate) fn inline(
-        policy_name: &'a Name,
+        policy: &'a Name,
         limit: Rc<Limit>,
         key: Key<'a>,
         act: Act,
         cost: u64,
     ) -> Operation<'a> {
-        let request = Request::of(key).cost(cost);
-        Operation { target: Target::Inline(policy_name, limit), act, request }
+        Operation { target: Target::Inline { policy, limit, key, cost }, act }
+    }
+
+    /// Returns the request; `None` if the limit came with the operation.
+    fn request(&self) -> Option<&Request<'a>> {
+        match &self.target {
+            Target::Policy(_, request) => Some(request),
+            Target::Changed(_, changed) => Some(&changed.0),
+            Target::Inline { .. } => None,
+        }
     }
 
     pub(crate) fn policy_name(&self) -> &Name {
         match &self.target {
-            Target::Policy(policy) | Target::Changed(policy, _) => policy.name(),
-            Target::Inline(name, _) => name,
+            Target::Policy(policy, _) | Target::Changed(policy, _) => policy.name(),
+            Target::Inline { policy, .. } => policy,
         }
     }
 
@@ -73,15 +81,15 @@ impl<'a> Operation<'a> {
     /// Returns the policy; `None` if the limit came with the operation.
     pub(crate) fn policy(&self) -> Option<&'a ActivePolicy> {
         match self.target {
-            Target::Policy(policy) | Target::Changed(policy, _) => Some(policy),
-            Target::Inline(..) => None,
+            Target::Policy(policy, _) | Target::Changed(policy, _) => Some(policy),
+            Target::Inline { .. } => None,
         }
     }
 
     /// Returns a limit that this operation was decided by, as a JSON string.
     pub(crate) fn line(&self, position: usize) -> Cow<'a, str> {
         match self.target {
-            Target::Policy(policy) => Cow::Borrowed(policy.line(position)),
+            Target::Policy(policy, _) => Cow::Borrowed(policy.line(position)),
             _ => match self.limits().get(position) {
                 Some(limit) => serde_json::Value::from(limit.to_string()).to_string().into(),
                 None => Cow::Borrowed("null"),
@@ -93,28 +101,31 @@ impl<'a> Operation<'a> {
     /// the operation.
     pub(crate) fn policy_as_asked(&self) -> Option<Cow<'a, Policy>> {
         match &self.target {
-            Target::Policy(policy) => Some(Cow::Borrowed(policy.applied())),
+            Target::Policy(policy, _) => Some(Cow::Borrowed(policy.applied())),
             Target::Changed(policy, changed) => {
-                Some(Cow::Owned(Policy::new(policy.name().clone(), changed.limits.clone())))
+                Some(Cow::Owned(Policy::new(policy.name().clone(), changed.1.limits.clone())))
             }
-            Target::Inline(..) => None,
+            Target::Inline { .. } => None,
         }
     }
 
     /// Returns the nameless key.
     pub(crate) fn key(&self) -> Option<Key<'_>> {
-        self.request.key_of(None).and_then(|key| Key::new(key).ok())
+        match &self.target {
+            Target::Inline { key, .. } => Some(*key),
+            _ => Key::new(self.request()?.key_of(None)?).ok(),
+        }
     }
 
     /// Returns whether a denial is enforced.
     pub(crate) fn is_enforced(&self) -> bool {
-        match self.policy().map(|policy| (policy.enforce(), policy.required())) {
-            None => true,
-            Some((percent @ Enforce::Percent(_), required)) => {
-                percent.holds_for(&joined_keys(&self.request, required))
+        let (Some(policy), Some(request)) = (self.policy(), self.request()) else { return true };
+        match policy.enforce() {
+            percent @ Enforce::Percent(_) => {
+                percent.holds_for(&joined_keys(request, policy.required()))
             }
             // These do not depend on the key.
-            Some((other, _)) => other.holds_for(b""),
+            other => other.holds_for(b""),
         }
     }
 
@@ -122,27 +133,27 @@ impl<'a> Operation<'a> {
     pub(crate) fn candidate(&self) -> Option<CandidateOperation<'_, 'a>> {
         let policy = self.policy()?.candidate()?;
         let limits = match &self.target {
-            Target::Changed(_, changed) => &changed.candidate,
+            Target::Changed(_, changed) => &changed.1.candidate,
             _ => policy.limits(),
         };
-        Some(CandidateOperation { policy, limits, operation: self })
+        Some(CandidateOperation { policy, limits, request: self.request()?, act: self.act })
     }
 
     /// Returns each limit with the subject it counts and the cost it takes.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
-        self.items_of(self.limits())
-    }
-
-    fn items_of<'o>(&'o self, limits: &'o [Limit]) -> impl Iterator<Item = Item<'o>> {
         // Every subject has a key: that was checked when the operation was created.
-        limits.iter().filter_map(|limit| self.request.item(limit).ok())
+        self.limits().iter().filter_map(|limit| match &self.target {
+            Target::Inline { key, cost, .. } => item_of_key(limit, *key, *cost).ok(),
+            Target::Policy(_, request) => request.item(limit).ok(),
+            Target::Changed(_, changed) => changed.0.item(limit).ok(),
+        })
     }
 
     fn limits(&self) -> &[Limit] {
         match &self.target {
-            Target::Policy(policy) => policy.applied().limits(),
-            Target::Changed(_, changed) => &changed.limits,
-            Target::Inline(_, limit) => std::slice::from_ref(limit),
+            Target::Policy(policy, _) => policy.applied().limits(),
+            Target::Changed(_, changed) => &changed.1.limits,
+            Target::Inline { limit, .. } => std::slice::from_ref(limit),
         }
     }
 
@@ -156,7 +167,10 @@ impl<'a> Operation<'a> {
     /// # Errors
     /// Fails if the id is invalid, which was checked when the operation was created.
     pub(crate) fn op<'o>(&'o self, items: &'o [Item<'o>]) -> Result<Op<'o>, RequestError> {
-        self.request.op(self.policy_name(), items, self.act)
+        match self.request() {
+            Some(request) => request.op(self.policy_name(), items, self.act),
+            None => Ok(Op::check(self.policy_name(), items).with_act(self.act)),
+        }
     }
 }
 
@@ -165,12 +179,13 @@ impl<'a> Operation<'a> {
 pub(crate) struct CandidateOperation<'o, 'a> {
     policy: &'a Policy,
     limits: &'o [Limit],
-    operation: &'o Operation<'a>,
+    request: &'o Request<'a>,
+    act: Act,
 }
 
 impl<'o, 'a: 'o> CandidateOperation<'o, 'a> {
     pub(crate) fn items(self) -> impl Iterator<Item = Item<'o>> {
-        self.operation.items_of(self.limits)
+        self.limits.iter().filter_map(move |limit| self.request.item(limit).ok())
     }
 
     pub(crate) fn len(self) -> usize {
@@ -181,7 +196,7 @@ impl<'o, 'a: 'o> CandidateOperation<'o, 'a> {
     where
         'o: 'i,
     {
-        let mut op = self.operation.request.op(self.policy.name(), items, self.operation.act)?;
+        let mut op = self.request.op(self.policy.name(), items, self.act)?;
         // The client asks for the status of the policy's own limits.
         op.statuses = None;
         Ok(op)
@@ -215,6 +230,6 @@ mod tests {
     /// Every command of a pipeline is moved a few times.
     #[test]
     fn an_operation_is_small() {
-        assert!(size_of::<Operation<'_>>() <= 184, "{} bytes", size_of::<Operation<'_>>());
+        assert!(size_of::<Operation<'_>>() <= 64, "{} bytes", size_of::<Operation<'_>>());
     }
 }

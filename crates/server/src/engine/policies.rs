@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tollgate_core::MAX_NAME_BYTES;
+use tollgate::layers::PolicyLayers;
+use tollgate_core::{MAX_NAME_BYTES, Name};
 
 use crate::config::PolicyConfig;
 use crate::engine::active_policy::ActivePolicy;
@@ -55,6 +56,11 @@ impl Policies {
             ),
             known => format!("unknown policy '{name}': expected one of {}", known.join(", ")),
         }
+    }
+
+    /// Returns what the layers around a remote store do for each of them.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = (Name, PolicyLayers)> {
+        self.iter().flat_map(ActivePolicy::layers)
     }
 
     /// Iterates over the policies in the order of their names.

@@ -4,8 +4,9 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tollgate::layers::LayeredStore;
 use tollgate::{Clock, MemoryStore, StoreStats};
-use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
+use tollgate_core::{Apply, Decision, Op, Source, Store, StoreError, Time};
 
 use crate::error::with_causes;
 use crate::log_throttle::LogThrottle;
@@ -13,13 +14,19 @@ use crate::log_throttle::LogThrottle;
 /// Where states are kept.
 pub(crate) struct StoreHandle {
     store: Arc<dyn Store>,
-    /// The same store, if it is in memory.
-    memory: Option<Arc<MemoryStore>>,
+    kind: Kind,
     clock: Clock,
     /// Whether the store responded to the last call that needed it.
     is_up: AtomicBool,
     /// Limits how often a change of `is_up` is logged.
     changes: LogThrottle,
+}
+
+/// The same store by its type, as far as that is known.
+enum Kind {
+    Memory(Arc<MemoryStore>),
+    Layered(Arc<LayeredStore>),
+    Other,
 }
 
 impl Default for StoreHandle {
@@ -31,24 +38,42 @@ impl Default for StoreHandle {
 impl StoreHandle {
     pub(crate) fn memory(store: Arc<MemoryStore>) -> StoreHandle {
         let clock = store.clock().clone();
-        StoreHandle::new(Arc::<MemoryStore>::clone(&store), Some(store), clock)
+        StoreHandle::new(Arc::<MemoryStore>::clone(&store), Kind::Memory(store), clock)
+    }
+
+    pub(crate) fn layered(store: Arc<LayeredStore>) -> StoreHandle {
+        let kind = Kind::Layered(Arc::clone(&store));
+        StoreHandle::new(store, kind, Clock::system())
     }
 
     pub(crate) fn remote(store: Arc<dyn Store>) -> StoreHandle {
-        StoreHandle::new(store, None, Clock::system())
+        StoreHandle::new(store, Kind::Other, Clock::system())
     }
 
-    fn new(store: Arc<dyn Store>, memory: Option<Arc<MemoryStore>>, clock: Clock) -> StoreHandle {
+    fn new(store: Arc<dyn Store>, kind: Kind, clock: Clock) -> StoreHandle {
         let (is_up, changes) = (AtomicBool::new(true), LogThrottle::default());
-        StoreHandle { store, memory, clock, is_up, changes }
+        StoreHandle { store, kind, clock, is_up, changes }
     }
 
     pub(super) fn is_remote(&self) -> bool {
-        self.memory.is_none()
+        !matches!(self.kind, Kind::Memory(_))
+    }
+
+    /// Returns the layers around the store, if it has some.
+    pub(super) fn layers(&self) -> Option<&LayeredStore> {
+        match &self.kind {
+            Kind::Layered(layers) => Some(layers),
+            Kind::Memory(_) | Kind::Other => None,
+        }
     }
 
     pub(super) fn is_up(&self) -> bool {
         self.is_up.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the store does not respond, which the caller has reported.
+    pub(crate) fn set_unavailable(&self) {
+        self.is_up.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn now(&self) -> Time {
@@ -56,26 +81,47 @@ impl StoreHandle {
     }
 
     pub(super) fn stats(&self) -> Option<StoreStats> {
-        self.memory.as_ref().map(|memory| memory.stats())
+        match &self.kind {
+            Kind::Memory(memory) => Some(memory.stats()),
+            Kind::Layered(_) | Kind::Other => None,
+        }
     }
 
     pub(super) async fn apply(&self, ops: &[Op<'_>], out: &mut [Result<Decision, StoreError>]) {
         if let Apply::Pending(pending) = self.store.apply(ops, None, out) {
             pending.await;
         }
-        let unavailable =
-            |answer: &Result<_, StoreError>| answer.as_ref().is_err_and(StoreError::is_unavailable);
-        let is_up = !out.iter().any(unavailable);
+        if self.is_remote() {
+            self.watch(ops, out);
+        }
+    }
+
+    /// Notes whether the store has responded.
+    fn watch(&self, ops: &[Op<'_>], out: &[Result<Decision, StoreError>]) {
+        let is_up = !out.iter().any(is_unavailable);
         if self.is_up() != is_up {
             self.change(is_up, ops, out);
         }
     }
 
+    /// Returns whether the store itself was asked for these answers.
+    pub(super) fn was_asked(&self, out: &[Result<Decision, StoreError>]) -> bool {
+        let Some(layers) = self.layers() else { return true };
+        let source = |answer: &Result<Decision, _>| answer.as_ref().ok().map(|one| one.source);
+        if out.iter().any(|answer| source(answer) == Some(Source::Store)) {
+            return true;
+        }
+        let is_cached = out.iter().all(|answer| source(answer) == Some(Source::Cache));
+        !is_cached && !layers.stats().is_open
+    }
+
     #[cold]
     fn change(&self, is_up: bool, ops: &[Op<'_>], out: &[Result<Decision, StoreError>]) {
-        // An operation that needs no state was answered without the store.
-        let from_store =
-            |(op, answer): (&Op<'_>, &Result<_, _>)| op.touches_state() && answer.is_ok();
+        // What needs no state, and what a layer knows, was answered without the store.
+        let from_store = |(op, answer): (&Op<'_>, &Result<Decision, _>)| {
+            let source = answer.as_ref().map(|decision| decision.source);
+            op.touches_state() && source.is_ok_and(|source| source == Source::Store)
+        };
         if is_up && !ops.iter().zip(out).any(from_store) {
             return;
         }
@@ -83,11 +129,23 @@ impl StoreHandle {
         if !self.changes.is_time() {
             return;
         }
-        let errors = out.iter().filter_map(|answer| answer.as_ref().err());
-        match errors.filter_map(Error::source).next() {
-            _ if is_up => tracing::info!("store available again"),
+        if is_up {
+            return tracing::info!("store available again");
+        }
+        let mut errors = out.iter().filter_map(|answer| answer.as_ref().err());
+        let error = errors.find(|error| error.is_unavailable()).cloned();
+        let error = error.or_else(|| self.layers()?.last_error());
+        match error.as_ref().and_then(Error::source) {
             Some(cause) => tracing::error!("store unavailable: {}", with_causes(cause)),
             None => tracing::error!("store unavailable"),
         }
+    }
+}
+
+/// Returns whether an operation was answered without the store, because the store did not respond.
+pub(crate) fn is_unavailable(answer: &Result<Decision, StoreError>) -> bool {
+    match answer {
+        Ok(decision) => decision.degraded,
+        Err(error) => error.is_unavailable(),
     }
 }

@@ -1,10 +1,9 @@
 //! Pages: liveness, readiness, metrics, policies, and the OpenAPI description.
 
-use std::rc::Rc;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use serde::Serialize;
-use tollgate_core::{Act, Key, Limit, Name};
+use tollgate_core::Limit;
 
 use super::openapi::OPENAPI;
 use super::rejection::Rejection;
@@ -12,27 +11,19 @@ use super::request::JSON;
 use super::response::Response;
 use super::routes::Page;
 use super::service::Service;
-use crate::engine::Answer;
 use crate::engine::active_policy::ActivePolicy;
 use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
+use crate::engine::probe;
+use crate::engine::{Answer, is_unavailable};
 use crate::metrics;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The policy of the readiness probe. Nothing is ever counted under it.
-static PROBE: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());
-
 impl Page {
-    /// Returns the operation that the page needs: readiness peeks, which changes nothing and fails if the
-    /// store does.
+    /// Returns the operation that the page needs: readiness asks the store.
     pub(super) fn operation<'a>(self) -> Option<Operation<'a>> {
-        if self != Page::Ready {
-            return None;
-        }
-        let limit: Limit = "gcra 1/s".parse().ok()?;
-        let key = Key::new(b"readyz").ok()?;
-        Some(Operation::inline(&PROBE, Rc::new(limit), key, Act::Peek, 1))
+        if self == Page::Ready { probe::operation() } else { None }
     }
 }
 
@@ -44,10 +35,9 @@ pub(super) fn write(
 ) {
     match page {
         Page::Alive => write_text(response, "ok\n"),
-        Page::Ready => match probe {
-            Some(Err(error)) => Rejection::from(error).write_to(response),
-            _ if service.worker.is_stopping() => Rejection::stopping().write_to(response),
-            _ => write_text(response, "ready\n"),
+        Page::Ready => match readiness(service, probe) {
+            Ok(text) => write_text(response, text),
+            Err(rejection) => rejection.write_to(response),
         },
         Page::Metrics => {
             response.begin(200, metrics::CONTENT_TYPE);
@@ -66,6 +56,24 @@ pub(super) fn write(
     response.field("cache-control", "no-store");
 }
 
+/// Returns what the readiness page says.
+///
+/// # Errors
+/// Fails if checks of some policy would fail now, or the server is about to stop.
+fn readiness(service: &Service, probe: Option<&Answer>) -> Result<&'static str, Rejection> {
+    let engine = &service.engine;
+    match probe {
+        _ if service.worker.is_stopping() => Err(Rejection::stopping()),
+        Some(answer) if is_unavailable(answer) => match answer {
+            Ok(_) if !engine.fails_without_store() => Ok("degraded\n"),
+            Ok(_) => Err(Rejection::from(&engine.store_error())),
+            Err(error) => Err(Rejection::from(error)),
+        },
+        Some(Err(error)) => Err(Rejection::from(error)),
+        _ => Ok("ready\n"),
+    }
+}
+
 fn write_text(response: &mut Response, text: &str) {
     response.begin(200, TEXT);
     response.body.push_str(text);
@@ -79,6 +87,7 @@ struct ListedPolicy<'a> {
     candidate: Vec<String>,
     enforce: String,
     headers: &'a str,
+    on_failure: &'a str,
     overrides: usize,
 }
 
@@ -91,6 +100,7 @@ impl<'a> ListedPolicy<'a> {
             candidate: lines(policy.candidate().map_or(&[], |policy| policy.limits())),
             enforce: policy.enforce().to_string(),
             headers: policy.dialect().name(),
+            on_failure: policy.on_failure().name(),
             overrides: policy.overrides(),
         }
     }

@@ -10,6 +10,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
+use tollgate_core::Source;
 
 use crate::engine::Engine;
 use crate::engine::counts::{Outcome, OutcomeCounters, Reloads};
@@ -105,7 +106,6 @@ impl Exposition {
             up,
         )?;
         let Some(stats) = self.engine.stats() else { return Ok(()) };
-        let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         gauge(encoder, "keys", "Number of states kept in memory", whole(stats.keys))?;
         gauge(
             encoder,
@@ -115,6 +115,37 @@ impl Exposition {
         )?;
         let help = "Number of operations on new keys that were decided by when_full because the store was full";
         counter(encoder, "keys_rejected", help, stats.rejected)
+    }
+
+    /// Encodes what the layers around a remote store do.
+    fn layers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some((stats, sources)) = self.engine.layer_stats().zip(self.engine.sources.as_ref())
+        else {
+            return Ok(());
+        };
+        let help = "Number of checks and reservations that were decided, by where";
+        let mut metric = encoder.encode_descriptor("answers", help, None, MetricType::Counter)?;
+        for source in Source::ALL {
+            let labels = [("source", source.name())];
+            ConstCounter::new(sources.total(source)).encode(metric.encode_family(&labels)?)?;
+        }
+        let (name, help) = ("layer_calls_saved", "Number of store calls that a layer saved");
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let saved = [("deny_cache", stats.denied_by_cache), ("coalesce", stats.calls_coalesced)];
+        for (layer, number) in saved {
+            let labels = [("layer", layer)];
+            ConstCounter::new(number).encode(metric.encode_family(&labels)?)?;
+        }
+        let help = "Number of operations that the store did not answer";
+        counter(encoder, "store_failures", help, stats.failures)?;
+        let help = "Whether the store is asked only now and then because it fails (1) or not (0)";
+        gauge(encoder, "breaker_open", help, i64::from(stats.is_open))?;
+        let help = "Memory in use by the layers";
+        gauge(encoder, "layer_memory_bytes", help, whole(stats.memory))?;
+        let help = "Maximum memory of the layers";
+        gauge(encoder, "layer_memory_limit_bytes", help, whole(stats.max_memory))?;
+        let help = "Number of servers that share the store, as configured";
+        gauge(encoder, "nodes", help, i64::from(stats.nodes))
     }
 
     fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -172,6 +203,7 @@ impl Collector for Exposition {
             &[("stricter", Outcome::Stricter), ("looser", Outcome::Looser)],
         )?;
         self.store(encoder)?;
+        self.layers(encoder)?;
         self.reloads(encoder)?;
         self.connections(encoder)?;
         let version = [("version", env!("CARGO_PKG_VERSION"))];
@@ -179,6 +211,10 @@ impl Collector for Exposition {
             encoder.encode_descriptor("build", "Version of the server", None, MetricType::Info)?;
         metric.encode_info(&version)
     }
+}
+
+fn whole(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: i64) -> fmt::Result {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use tollgate::MemoryStore;
+use tollgate::layers::LayeredStore;
 use tollgate_core::Store;
 
 use super::Server;
@@ -17,6 +18,7 @@ use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
 #[must_use = "a builder does nothing until it starts"]
 pub struct ServerBuilder {
     pub(super) store: Option<StoreHandle>,
+    pub(super) is_unavailable: bool,
     pub(super) policies: Vec<PolicyConfig>,
     pub(super) resp: Option<SocketAddr>,
     pub(super) http: Option<SocketAddr>,
@@ -28,6 +30,7 @@ impl ServerBuilder {
     pub(super) fn new() -> ServerBuilder {
         ServerBuilder {
             store: None,
+            is_unavailable: false,
             policies: Vec::new(),
             resp: None,
             http: None,
@@ -36,7 +39,22 @@ impl ServerBuilder {
         }
     }
 
-    /// Keeps state in a store other than memory.
+    /// Keeps state in a remote store with layers around it. While it is unavailable, checks are answered as
+    /// their policies [choose](PolicyConfig::on_failure).
+    pub fn layered(mut self, store: Arc<LayeredStore>) -> ServerBuilder {
+        self.store = Some(StoreHandle::layered(store));
+        self
+    }
+
+    /// Starts with a store that is known to be unavailable, as the metrics then say. When it responds, that is
+    /// logged.
+    pub fn store_unavailable(mut self) -> ServerBuilder {
+        self.is_unavailable = true;
+        self
+    }
+
+    /// Keeps state in a store other than memory, without layers: while it is unavailable, every check is an
+    /// error.
     pub fn store(mut self, store: Arc<dyn Store>) -> ServerBuilder {
         self.store = Some(StoreHandle::remote(store));
         self

@@ -1,7 +1,7 @@
 //! `[store]`.
 
 /// Config files and the errors they give.
-pub(crate) const CASES: [(&str, &str); 20] = [
+pub(crate) const CASES: [(&str, &str); 27] = [
     (
         "[store]\nurl = \"localhost:6379\"",
         "2:7: store.url: not the URL of a store: there is no scheme; expected redis://host:port, \
@@ -94,10 +94,39 @@ pub(crate) const CASES: [(&str, &str); 20] = [
         "2:11: store.timeout is \"2min\"; expected a duration in ms, s, min or h, such as \
          \"5s\", from 1ms to 1min",
     ),
+    ("[store]\nnodes = 0", "2:9: store.nodes is 0; expected a whole number from 1 to 10000"),
+    (
+        "[store]\nnodes = 10_001",
+        "2:9: store.nodes is 10_001; expected a whole number from 1 to 10000",
+    ),
+    (
+        "[store]\nnodes = \"3\"",
+        "2:9: store.nodes is a string; expected a whole number from 1 to 10000",
+    ),
+    (
+        "[store]\nlayer_memory = 67108864",
+        "2:16: store.layer_memory is a whole number; expected a size in KiB, MiB or GiB, such as \
+         \"64MiB\", from 1MiB to 1TiB",
+    ),
+    (
+        "[store]\nlayer_memory = \"64MB\"",
+        "2:16: store.layer_memory is \"64MB\"; expected a size in KiB, MiB or GiB, such as \
+         \"64MiB\", from 1MiB to 1TiB",
+    ),
+    (
+        "[store]\nlayer_memory = \"1023KiB\"",
+        "2:16: store.layer_memory is \"1023KiB\"; expected a size in KiB, MiB or GiB, such as \
+         \"64MiB\", from 1MiB to 1TiB",
+    ),
+    (
+        "[store]\nlayer_memory = \"1025GiB\"",
+        "2:16: store.layer_memory is \"1025GiB\"; expected a size in KiB, MiB or GiB, such as \
+         \"64MiB\", from 1MiB to 1TiB",
+    ),
     (
         "[store]\nmax_key = 1",
-        "2:1: unknown key store.max_key; expected url, prefix, max_keys, when_full or timeout \
-         (did you mean \"max_keys\"?)",
+        "2:1: unknown key store.max_key; expected url, prefix, max_keys, when_full, timeout, \
+         nodes or layer_memory (did you mean \"max_keys\"?)",
     ),
     (
         "[store]\nurl = \"redis://a:1\"\n[policy.a]\nlimits = [\"gcra 1/s\", \"gcra 1/s\", \

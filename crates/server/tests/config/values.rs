@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate::layers::OnFailure;
 use tollgate::{Enforce, Name, WhenFull};
 use tollgate_http::Dialect;
 use tollgate_server::{Config, HttpLimits, Listen, OverrideLimits, RespLimits};
@@ -30,6 +31,8 @@ fn an_empty_file_is_the_default() {
     assert_eq!(server.resp_limits, RespLimits::default());
     assert_eq!((store.url.as_str(), store.prefix, store.max_keys), ("memory:", None, None));
     assert_eq!(store.when_full, WhenFull::Deny);
+    assert_eq!((store.timeout, store.nodes.get()), (Duration::from_millis(20), 1));
+    assert_eq!(store.layer_memory, 64 << 20);
     assert!(policies.is_empty() && unsupported.is_empty());
 }
 
@@ -39,7 +42,9 @@ fn the_example_of_the_design_is_valid() {
     assert_eq!(config.server.http, at("127.0.0.1:8080"));
     assert_eq!(config.store.prefix.as_deref(), Some("tg"));
     assert_eq!(config.store.max_keys.map(usize::from), Some(10_000_000));
+    assert_eq!(config.store.timeout, Duration::from_millis(20));
     let [login, api] = config.policies.as_slice() else { panic!("two policies") };
+    assert_eq!((login.on_failure, api.on_failure), (OnFailure::Deny, OnFailure::Allow));
     assert_eq!((login.policy.name().as_str(), login.policy.limits().len()), ("login", 2));
     assert_eq!((login.headers, login.enforce), (Dialect::Ietf, Enforce::On));
     assert_eq!(api.candidate, ["gcra 50/s burst 100".parse().unwrap()]);
@@ -120,6 +125,24 @@ fn store_settings_are_parsed() {
         assert_eq!(store.url, if is_remote { url } else { "memory:" });
         assert_eq!((store.is_remote(), store.when_full), (is_remote, WhenFull::Allow));
         assert!(!format!("{store:?}").contains("secret"));
+    }
+}
+
+#[test]
+fn layer_settings_are_parsed() {
+    let text = "[store]\ntimeout = \"1s\"\nnodes = 10_000\nlayer_memory = \"1GiB\"";
+    let store = parse(text).store;
+    assert_eq!((store.timeout, store.nodes.get()), (Duration::from_secs(1), 10_000));
+    assert_eq!(store.layer_memory, 1 << 30);
+}
+
+#[test]
+fn failure_modes_are_parsed() {
+    for mode in OnFailure::ALL {
+        let text = format!("[policy.a]\nlimits = [\"gcra 1/s\"]\non_failure = \"{mode}\"");
+        let config = parse(&text);
+        assert_eq!(config.policies[0].on_failure, mode);
+        assert!(config.unsupported.is_empty());
     }
 }
 

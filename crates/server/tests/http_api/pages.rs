@@ -8,6 +8,7 @@ use crate::support::http::Response;
 const POLICIES: &str = "
 [policy.default]
 limits = [\"gcra 1/s burst 100\"]
+on_failure = \"deny\"
 [policy.api]
 limits = [\"gcra 100/s burst 200\", \"fixed-window 1000000/month per user\"]
 candidate = [\"gcra 50/s burst 100\"]
@@ -38,6 +39,7 @@ fn policies_are_listed_without_keys() {
             "candidate": ["gcra 50/s burst 100"],
             "enforce": "25%",
             "headers": "x-epoch",
+            "on_failure": "allow",
             "overrides": 2,
         },
         {
@@ -46,6 +48,7 @@ fn policies_are_listed_without_keys() {
             "candidate": [],
             "enforce": "on",
             "headers": "ietf",
+            "on_failure": "deny",
             "overrides": 0,
         },
     ]});

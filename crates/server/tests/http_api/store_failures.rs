@@ -14,9 +14,9 @@ use crate::support::Client;
 const CAPACITY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 
 /// A memory store that can be switched off.
-struct SwitchableStore {
-    memory: Arc<MemoryStore>,
-    is_down: AtomicBool,
+pub(crate) struct SwitchableStore {
+    pub(crate) memory: Arc<MemoryStore>,
+    pub(crate) is_down: AtomicBool,
 }
 
 impl Store for SwitchableStore {

@@ -1,0 +1,19 @@
+//! The operation that finds out whether the store responds.
+
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+use tollgate_core::{Act, Key, Limit, Name};
+
+use super::operation::Operation;
+
+/// The policy of the probe. Nothing is ever counted under it.
+static PROBE: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());
+
+/// Returns a peek, which changes nothing, which no layer answers, and which fails or is degraded if the store
+/// does not respond.
+pub(crate) fn operation<'a>() -> Option<Operation<'a>> {
+    let limit: Limit = "gcra 1/s".parse().ok()?;
+    let key = Key::new(b"readyz").ok()?;
+    Some(Operation::inline(&PROBE, Rc::new(limit), key, Act::Peek, 1))
+}
