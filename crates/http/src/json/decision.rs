@@ -9,11 +9,18 @@ use crate::number::push_number;
 /// `reset_after_ms`, without the braces.
 ///
 /// `limit` and `remaining` are `null` for an unlimited policy, `retry_after_ms` is `null` if the
-/// cost can never fit.
+/// cost can never fit. A decision that was made without the store, because the store was unavailable,
+/// has the members `degraded` and `source` as well.
 pub fn push_decision(out: &mut String, decision: &Decision) {
     out.push_str(if decision.allowed { "\"allowed\":true," } else { "\"allowed\":false," });
     // The numbers of a policy have the names that those of its limits have.
     push_status(out, &decision.only_status());
+    if decision.degraded {
+        out.push_str(",\"degraded\":true,\"source\":\"");
+        // A name has no character that must be escaped.
+        out.push_str(decision.source.name());
+        out.push('"');
+    }
 }
 
 /// Appends the members of a JSON object that describe the status of a limit, from `limit` to
