@@ -2,8 +2,10 @@
 //!
 //! The first check of a key goes to the store at once. Those that arrive until it is answered wait, and then
 //! go together, in the order of their arrival, in one call that decides each of them with its own cost and
-//! id. So a hot key costs one round trip at a time, whatever its rate, and the answers are exact: the store
-//! decides every one.
+//! id. The answers are exact: the store decides every one.
+//!
+//! If as many wait as one call takes, they do not wait any longer. So nobody waits for more than one call
+//! before its own, whatever the rate of the key: a healthy store never seems to be slow because a key is hot.
 
 mod queue;
 
@@ -20,7 +22,7 @@ use tollgate_core::{
 use super::hash::{Hash, Secret};
 use super::owned_op::Items;
 use super::stats::Counter;
-use queue::{Queues, Waiter};
+use queue::{Joined, Queues, Waiter};
 
 /// A store that joins waiting checks of one key into one call.
 pub(crate) struct Coalesce<S>(Arc<Shared<S>>);
@@ -94,8 +96,11 @@ impl<S: Store + 'static> Store for Coalesce<S> {
         let Ok(runtime) = Handle::try_current() else { return shared.store.apply(ops, at, out) };
         let key = shared.secret.key(op);
         let hash = shared.secret.whole(&key);
-        if let Some(waiter) = shared.queues.join(hash, op, || shared.secret.question(&key, op)) {
+        let joined =
+            shared.queues.join(hash, op, MAX_COALESCED, || shared.secret.question(&key, op));
+        if let Joined::Waits(waiter, full) = joined {
             shared.joined.add(1);
+            shared.send_now(full, &runtime);
             let [out] = out else { return Apply::Ready };
             return Apply::Pending(Box::pin(Self::wait(waiter, op, out)));
         }
@@ -106,6 +111,16 @@ impl<S: Store + 'static> Store for Coalesce<S> {
             }
             drop(turn);
         }))
+    }
+}
+
+impl<S: Store + 'static> Shared<S> {
+    /// Sends some checks beside the call that is under way.
+    fn send_now(self: &Arc<Self>, waiters: Vec<Waiter<Answer>>, runtime: &Handle) {
+        if !waiters.is_empty() {
+            let shared = Arc::clone(self);
+            runtime.spawn(async move { send(&shared, waiters).await });
+        }
     }
 }
 

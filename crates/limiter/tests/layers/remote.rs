@@ -21,6 +21,8 @@ pub(crate) enum Mode {
     Answers,
     /// It is done and answered when the test [lets](Remote::answer) it.
     Waits,
+    /// It is done and answered after some milliseconds.
+    Slow(u64),
     /// The connection breaks before anything is done.
     Fails,
     /// As `Fails` for what is charged; all else is done and answered.
@@ -74,6 +76,7 @@ impl Remote {
             Mode::Silent => return pending().await,
             Mode::Fails => return fail(out),
             Mode::FailsCharges if is_charge => return fail(out),
+            Mode::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
             Mode::Waits => self.answers.acquire().await.unwrap().forget(),
             _ => {}
         }

@@ -24,6 +24,14 @@ type Shard<A> = Mutex<ByKey<A>>;
 
 type ByKey<A> = HashMap<Hash, VecDeque<Waiter<A>>, BuildHasherDefault<Identity>>;
 
+/// What becomes of a check that may have to wait.
+pub(super) enum Joined<A> {
+    /// No call on its key is under way: it goes at once.
+    First,
+    /// It waits. If as many wait as one call takes, they are to be sent now.
+    Waits(oneshot::Receiver<A>, Vec<Waiter<A>>),
+}
+
 /// A check that waits.
 pub(super) struct Waiter<A> {
     pub(super) op: Arc<OwnedOp>,
@@ -46,13 +54,14 @@ impl<A> Queues<A> {
         &self,
         key: Hash,
         op: &Op<'_>,
+        max: usize,
         question: impl Fn() -> Hash,
-    ) -> Option<oneshot::Receiver<A>> {
-        let mut queues = self.lock(key)?;
+    ) -> Joined<A> {
+        let Some(mut queues) = self.lock(key) else { return Joined::First };
         let waiters = match queues.entry(key) {
             Entry::Vacant(free) => {
                 free.insert(VecDeque::new());
-                return None;
+                return Joined::First;
             }
             Entry::Occupied(queue) => queue.into_mut(),
         };
@@ -62,7 +71,8 @@ impl<A> Queues<A> {
         let (answer, receiver) = oneshot::channel();
         let with_statuses = op.statuses.is_some();
         waiters.push_back(Waiter { op: op_copy, question, with_statuses, answer });
-        Some(receiver)
+        let full = if waiters.len() < max { Vec::new() } else { take_from(waiters, max) };
+        Joined::Waits(receiver, full)
     }
 
     /// Takes the checks that have waited longest and whose callers still wait. If there are none, the key
@@ -70,14 +80,7 @@ impl<A> Queues<A> {
     pub(super) fn take(&self, key: Hash, max: usize) -> Vec<Waiter<A>> {
         let Some(mut queues) = self.lock(key) else { return Vec::new() };
         let Some(waiters) = queues.get_mut(&key) else { return Vec::new() };
-        let mut some = Vec::with_capacity(waiters.len().min(max));
-        while some.len() < max
-            && let Some(waiter) = waiters.pop_front()
-        {
-            if !waiter.answer.is_closed() {
-                some.push(waiter);
-            }
-        }
+        let some = take_from(waiters, max);
         if some.is_empty() {
             queues.remove(&key);
         }
@@ -88,4 +91,17 @@ impl<A> Queues<A> {
         // No queue is ever left half changed.
         Some(self.shards.get(index_in(SHARDS, key))?.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Takes the checks that have waited longest and whose callers still wait.
+fn take_from<A>(waiters: &mut VecDeque<Waiter<A>>, max: usize) -> Vec<Waiter<A>> {
+    let mut some = Vec::with_capacity(waiters.len().min(max));
+    while some.len() < max
+        && let Some(waiter) = waiters.pop_front()
+    {
+        if !waiter.answer.is_closed() {
+            some.push(waiter);
+        }
+    }
+    some
 }

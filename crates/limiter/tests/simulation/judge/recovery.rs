@@ -1,6 +1,6 @@
 //! When the faults are over, the store decides again, and knows what was admitted without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use tollgate::layers::OnFailure;
 use tollgate::{Act, Clock, LimitStatuses, Limiter, MemoryStore, Time};
@@ -43,17 +43,37 @@ fn judge_key(run: &Run, key: &[u8], remaining: &[u64]) -> Verdict {
     }
     let used: Vec<Vec<u64>> = by_node.values().map(|calls| still_used(run, calls)).collect();
     for (position, (rule, remaining)) in rules.iter().zip(remaining).enumerate() {
-        // What is charged counts in the window that the store has open, which may end earlier.
-        if matches!(rule, Rule::RequestWindow { .. }) {
+        if !is_comparable(run, key, rule) {
             continue;
         }
         let used: u64 = used.iter().map(|used| used[position]).sum();
-        // What is left of a level is rounded, once for each node.
-        let slack = run.plan.nodes.len() as u64;
+        // What is left of a level is rounded, once for each node, and drops leave at other times.
+        let slack = run.plan.nodes.len() as u64 + rule.after_reset() - rule.capacity();
         let at_most = rule.capacity().saturating_sub(used.saturating_sub(slack));
         ensure!(*remaining <= at_most, "{remaining} remain of {rule:?}, where {used} were used");
     }
     Ok(())
+}
+
+/// Returns whether it is known how much of what was charged still counts at the end.
+fn is_comparable(run: &Run, key: &[u8], rule: &Rule) -> bool {
+    match rule {
+        // What is charged counts in the window that the store has open, which may end earlier.
+        Rule::RequestWindow { .. } => false,
+        // What was charged before and what was not yet sink at the same time, each at the full rate.
+        Rule::Gcra { .. } | Rule::TokenBucket { .. } | Rule::LeakyBucket { .. } => {
+            (0..run.plan.nodes.len()).all(|node| charges(run, key, node) <= 1)
+        }
+        _ => true,
+    }
+}
+
+/// Returns how many charges a node made for what it had admitted without the store.
+fn charges(run: &Run, key: &[u8], node: usize) -> usize {
+    let bookings = run.bookings.iter().filter(|booking| booking.node == node);
+    let charges = bookings.filter(|booking| booking.op.key == key && booking.op.act == Act::Charge);
+    let ids = charges.filter_map(|charge| charge.op.id.as_ref());
+    ids.filter(|id| id.starts_with(b"tg-")).collect::<HashSet<_>>().len()
 }
 
 /// Returns the checks of a key that each node admitted without the store.
