@@ -9,9 +9,8 @@ use tollgate_core::{Act, Item, Key, Limit, Name, Op, Policy, Request, RequestErr
 use crate::engine::active_policy::{ActivePolicy, ChangedLimits};
 use crate::policy::required_keys::RequiredKeys;
 
-/// What an operation is decided by, and what it asks for.
+/// What an operation is decided by, and what it asks for. A box would be an allocation for every check.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for every check")]
 enum Target<'a> {
     /// The limits of a policy.
     Policy(&'a ActivePolicy, Request<'a>),
