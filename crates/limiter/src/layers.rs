@@ -14,6 +14,7 @@ mod hash;
 mod owned_op;
 mod policies;
 mod stats;
+mod subset;
 mod table;
 mod versions;
 
@@ -37,6 +38,9 @@ pub use failover::DEFAULT_TIMEOUT;
 pub use policies::{OnFailure, PolicyLayers};
 pub use stats::LayerStats;
 pub use tollgate_core::MAX_COALESCED;
+
+/// Least time after which a connection that does not reply is replaced.
+const MIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The settings of the layers around a remote store.
 #[derive(Debug, Clone)]
@@ -86,9 +90,11 @@ impl Layers {
         self
     }
 
-    #[cfg(feature = "redis")]
-    pub(crate) fn timeout_of_calls(&self) -> Duration {
-        self.timeout
+    /// Returns how long a connection to the store may leave a call without a reply before it is replaced. A
+    /// connection whose replies are late is not broken yet: the layers do not wait for them.
+    #[must_use]
+    pub fn response_timeout(&self) -> Duration {
+        self.timeout.max(MIN_RESPONSE_TIMEOUT)
     }
 
     /// Puts the layers around a store.

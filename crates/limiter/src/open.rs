@@ -59,9 +59,7 @@ pub async fn open_with(
         return Ok(AnyStore::memory(Arc::default()));
     }
     let store = tollgate_redis::RedisStore::builder(url);
-    // A connection whose replies are late is not broken yet: the layers do not wait for them.
-    let response_timeout = layers.timeout_of_calls().max(MIN_RESPONSE_TIMEOUT);
-    match store.response_timeout(response_timeout).connect().await {
+    match store.response_timeout(layers.response_timeout()).connect().await {
         Ok(store) => Ok(AnyStore::layered(layers.around(Arc::new(store)))),
         Err(error) => Err(OpenError(Kind::Redis(error))),
     }
@@ -69,10 +67,6 @@ pub async fn open_with(
 
 /// The URL of a store in memory.
 const MEMORY: &str = "memory:";
-
-/// Least time after which a connection that does not reply is replaced.
-#[cfg(feature = "redis")]
-const MIN_RESPONSE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 #[cfg(feature = "redis")]
 async fn open_remote(url: &str) -> Result<Arc<AnyStore>, OpenError> {

@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 
-use std::time::Duration;
-
 use tokio::runtime;
 use tollgate::MemoryStore;
 use tollgate::layers::Layers;
 use tollgate_redis::{RedisStore, RedisStoreBuilder};
 use tollgate_server::{ServerBuilder, StoreConfig};
-
-/// Least time after which a connection that does not reply is replaced. A connection whose replies are late
-/// is not broken yet: the layers do not wait for them.
-const MIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Adds the store of the config to the server. Returns it with the reason why the store is unavailable, if it
 /// is: the server starts all the same.
@@ -37,16 +31,15 @@ fn with_redis(
     server: ServerBuilder,
     config: &StoreConfig,
 ) -> anyhow::Result<(ServerBuilder, Option<String>)> {
-    let mut redis =
-        RedisStore::builder(&config.url).response_timeout(config.timeout.max(MIN_RESPONSE_TIMEOUT));
-    if let Some(prefix) = &config.prefix {
-        redis = redis.prefix(prefix);
-    }
-    let store = Arc::new(redis.clone().build()?);
     let layers = Layers::new()
         .timeout(config.timeout)
         .nodes(config.nodes.get())
         .max_memory(config.layer_memory);
+    let mut redis = RedisStore::builder(&config.url).response_timeout(layers.response_timeout());
+    if let Some(prefix) = &config.prefix {
+        redis = redis.prefix(prefix);
+    }
+    let store = Arc::new(redis.clone().build()?);
     let server = server.layered(layers.around(store));
     Ok(match unavailable(redis)? {
         Some(cause) => (server.store_unavailable(), Some(cause)),

@@ -4,8 +4,8 @@
 //! go together, in the order of their arrival, in one call that decides each of them with its own cost and
 //! id. The answers are exact: the store decides every one.
 //!
-//! If as many wait as one call takes, they do not wait any longer. So nobody waits for more than one call
-//! before its own, whatever the rate of the key: a healthy store never seems to be slow because a key is hot.
+//! As soon as as many wait as one call takes, they are sent. So a check waits for one call at most before its
+//! own, whatever the rate of the key: a healthy store never seems to be slow because a key is hot.
 
 mod queue;
 
@@ -31,7 +31,7 @@ struct Shared<S> {
     store: S,
     queues: Queues<Answer>,
     secret: Secret,
-    /// How long a call may take that nobody waits for any more.
+    /// How long a call may take; its callers have given up by then.
     timeout: Duration,
     /// Number of checks that went with others.
     joined: Counter,
@@ -92,7 +92,7 @@ impl<S: Store + 'static> Store for Coalesce<S> {
         if op.act != Act::Check {
             return shared.store.apply(ops, at, out);
         }
-        // Without a runtime nobody could send the next call of the key.
+        // The next call of the key is sent by a task, which needs a runtime.
         let Ok(runtime) = Handle::try_current() else { return shared.store.apply(ops, at, out) };
         let key = shared.secret.key(op);
         let hash = shared.secret.whole(&key);
@@ -137,7 +137,6 @@ impl<S: Store + 'static> Drop for Turn<S> {
         if waiters.is_empty() {
             return;
         }
-        self.shared.saved.add(waiters.len().saturating_sub(1) as u64);
         let (shared, runtime) = (Arc::clone(&self.shared), self.runtime.clone());
         let next = Turn { shared, hash: self.hash, runtime };
         self.runtime.spawn(async move {
@@ -149,6 +148,7 @@ impl<S: Store + 'static> Drop for Turn<S> {
 
 /// Sends some checks in one call, and answers each.
 async fn send<S: Store>(shared: &Shared<S>, waiters: Vec<Waiter<Answer>>) {
+    shared.saved.add(waiters.len().saturating_sub(1) as u64);
     let mut out = vec![Err(StoreError::unanswered()); waiters.len()];
     let statuses: Vec<LimitStatuses> = waiters.iter().map(|_| LimitStatuses::default()).collect();
     let items: Vec<Items<'_>> = waiters.iter().map(|waiter| waiter.op.items()).collect();

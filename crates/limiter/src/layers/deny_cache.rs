@@ -22,6 +22,7 @@ use tollgate_core::{Apply, Decision, Op, Span, Store, StoreError, Time, apply_on
 use super::budget::Budget;
 use super::hash::{Hash, OpKey, Secret};
 use super::stats::Counter;
+use super::subset;
 use super::table::{Entry, Table};
 use super::versions::Versions;
 use crate::clock::Clock;
@@ -30,6 +31,9 @@ use repeat::{changes_for_sure, denial_from, is_repeatable, may_have_changed, wai
 
 /// How long a denial is repeated without asking the store, in microseconds.
 const MAX_AGE: u64 = 1_000_000;
+/// A denial that ends so far away is by the other kind of time, in microseconds: by the caller's, or by the
+/// clock.
+const OTHER_TIME: u64 = 3_600_000_000;
 
 /// A store that repeats denials of another store.
 pub(crate) struct DenyCache<S> {
@@ -64,8 +68,8 @@ struct Denial {
 
 impl Entry for Denial {
     fn is_idle(&self, now: u64) -> bool {
-        // An hour away: by the other kind of time.
-        self.asking.is_none() && (self.until <= now || self.until.abs_diff(now) > 3_600_000_000)
+        let is_over = self.until <= now || self.until.abs_diff(now) > OTHER_TIME;
+        self.asking.is_none() && is_over
     }
 }
 
@@ -171,8 +175,8 @@ impl<S: Store> DenyCache<S> {
                 self.ask(&question, op, at, out).await;
                 drop(asking);
             }
-            // Nobody waits for a second call of another: on a key that changes with every call that would
-            // have no end.
+            // A caller waits for one call of another at most: on a key that changes with every call it
+            // might wait for ever.
             Lookup::Unknown | Lookup::Wait(..) => self.ask(&question, op, at, out).await,
         }
     }
@@ -213,16 +217,13 @@ async fn apply_some<S: Store>(
     open: &[Open],
     out: &mut [Result<Decision, StoreError>],
 ) {
-    let some: Vec<Op<'_>> = open.iter().filter_map(|open| ops.get(open.index).copied()).collect();
-    let mut results = vec![Err(StoreError::unanswered()); some.len()];
+    let indexes = || open.iter().map(|open| open.index);
+    let some = subset::pick(ops, indexes());
+    let mut results = subset::unanswered(&some);
     if let Apply::Pending(pending) = store.apply(&some, at, &mut results) {
         pending.await;
     }
-    for (open, result) in open.iter().zip(results) {
-        if let Some(out) = out.get_mut(open.index) {
-            *out = result;
-        }
-    }
+    subset::put_back(indexes(), results, out);
 }
 
 impl<S: Store> Store for DenyCache<S> {

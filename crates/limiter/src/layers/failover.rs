@@ -19,6 +19,7 @@ use super::budget::Budget;
 use super::hash::Secret;
 use super::policies::{OnFailure, Policies};
 use super::stats::Counter;
+use super::subset;
 use crate::clock::Clock;
 use breaker::Breaker;
 use fallback::Fallback;
@@ -189,14 +190,10 @@ impl<S: Store + 'static> Shared<S> {
         if indexes.is_empty() || Instant::now() >= deadline {
             return;
         }
-        let some: Vec<Op<'_>> = indexes.iter().filter_map(|at| ops.get(*at).copied()).collect();
-        let mut results = vec![Err(StoreError::unanswered()); some.len()];
+        let some = subset::pick(ops, indexes.iter().copied());
+        let mut results = subset::unanswered(&some);
         self.ask(&some, at, &mut results, deadline).await;
-        for (index, result) in indexes.into_iter().zip(results) {
-            if let Some(out) = out.get_mut(index) {
-                *out = result;
-            }
-        }
+        subset::put_back(indexes.into_iter(), results, out);
     }
 
     /// Answers an operation that the store did not answer.

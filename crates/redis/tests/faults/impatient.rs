@@ -82,13 +82,17 @@ fn check_impatiently(client: &Client, policy: &KeyedPolicy) -> u64 {
     panic!("does not heal");
 }
 
+/// Returns a client whose connections pass through a proxy.
+fn client_of(proxy: &Proxy) -> Client {
+    let url = format!("redis://127.0.0.1:{}", proxy.port);
+    Client::build(RedisStore::builder(&url).response_timeout(RESPONSE_TIMEOUT))
+}
+
 #[test]
 fn a_slow_connection_is_opened_all_the_same() {
     let Some(server) = Server::redis() else { return };
     let proxy = Proxy::start(server.port());
-    let url = format!("redis://127.0.0.1:{}", proxy.port);
-    let builder = RedisStore::builder(&url).response_timeout(RESPONSE_TIMEOUT);
-    let (client, policy) = (Client::build(builder), KeyedPolicy::one("gcra 1/day burst 9", "a"));
+    let (client, policy) = (client_of(&proxy), KeyedPolicy::one("gcra 1/day burst 9", "a"));
     check_impatiently(&client, &policy);
     assert_eq!(proxy.opened.load(Ordering::SeqCst), 1);
 }
@@ -97,9 +101,7 @@ fn a_slow_connection_is_opened_all_the_same() {
 fn a_silent_connection_is_replaced() {
     let Some(server) = Server::redis() else { return };
     let proxy = Proxy::start(server.port());
-    let url = format!("redis://127.0.0.1:{}", proxy.port);
-    let builder = RedisStore::builder(&url).response_timeout(RESPONSE_TIMEOUT);
-    let (client, policy) = (Client::build(builder), KeyedPolicy::one("gcra 1/day burst 9", "a"));
+    let (client, policy) = (client_of(&proxy), KeyedPolicy::one("gcra 1/day burst 9", "a"));
     check_impatiently(&client, &policy);
     proxy.silence_all();
     check_impatiently(&client, &policy);

@@ -35,7 +35,7 @@ pub(super) fn changes_for_sure(op: &Op<'_>) -> bool {
     !matches!(op.act, Act::Check | Act::Peek)
 }
 
-/// Returns whether an operation may have changed the states of its subjects. After an error nobody knows.
+/// Returns whether an operation may have changed the states of its subjects. After an error that is not known.
 pub(super) fn may_have_changed(op: &Op<'_>, answer: &Result<Decision, StoreError>) -> bool {
     match (op.act, answer) {
         (Act::Peek, _) => false,

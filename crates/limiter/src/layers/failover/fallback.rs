@@ -253,7 +253,7 @@ impl Fallback {
         self.uncharged_keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether there is something to charge, and nobody does it yet.
+    /// Returns whether there is something to charge that is not being charged yet.
     pub(super) fn begin_recovery(&self) -> bool {
         self.has_uncharged.load(Ordering::Relaxed)
             && !self.is_recovering.swap(true, Ordering::AcqRel)
