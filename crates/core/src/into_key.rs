@@ -45,7 +45,7 @@ struct Text {
     bytes: [u8; MAX_TEXT],
 }
 
-impl KeyBytes<'_> {
+impl<'a> KeyBytes<'a> {
     /// Returns the bytes.
     #[inline]
     #[must_use]
@@ -53,6 +53,15 @@ impl KeyBytes<'_> {
         match &self.0 {
             Bytes::Borrowed(bytes) => bytes,
             Bytes::Written(text) => text.as_bytes(),
+        }
+    }
+
+    /// Returns the bytes for as long as they are borrowed; `None` if they are written out.
+    #[inline]
+    pub(crate) fn as_borrowed(&self) -> Option<&'a [u8]> {
+        match self.0 {
+            Bytes::Borrowed(bytes) => Some(bytes),
+            Bytes::Written(_) => None,
         }
     }
 

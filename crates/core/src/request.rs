@@ -149,6 +149,20 @@ impl<'a> Request<'a> {
         self.keys.iter().find(|(name, _)| is_subject(name)).map(|(_, key)| key.as_bytes())
     }
 
+    /// Returns the key and the cost of a request that has only the nameless key, borrowed, and a cost for
+    /// limits without a unit. [`item_of_key`] is the same as [`item`](Request::item) then.
+    #[inline]
+    #[must_use]
+    pub fn as_plain(&self) -> Option<(Key<'a>, u64)> {
+        let Few::One([("", key)]) = &self.keys else { return None };
+        let is_plain = matches!(self.unit_costs, Few::None)
+            && self.id.is_none()
+            && self.factor.is_none()
+            && self.statuses.is_none();
+        let key = Key::new(key.as_borrowed()?).ok()?;
+        is_plain.then_some((key, self.cost))
+    }
+
     /// Returns the limits as this request sees them, after its factor.
     ///
     /// # Errors

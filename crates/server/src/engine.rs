@@ -1,6 +1,7 @@
 //! What answers operations, whatever protocol they arrived by: the policies by name, and the store.
 
 pub(crate) mod active_policy;
+mod compact_request;
 pub(crate) mod counts;
 pub(crate) mod latency;
 pub(crate) mod operation;

@@ -4,26 +4,28 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use tollgate::Enforce;
-use tollgate_core::{Act, Item, Key, Limit, Name, Op, Policy, Request, RequestError, item_of_key};
+use tollgate_core::{Act, Item, Key, Limit, Name, Op, Policy, Request, RequestError};
 
 use crate::engine::active_policy::{ActivePolicy, ChangedLimits};
+use crate::engine::compact_request::CompactRequest;
 use crate::policy::required_keys::RequiredKeys;
 
-/// What an operation is decided by, and what it asks for. A box would be an allocation for every check.
+/// The limits that an operation is decided by.
 #[derive(Debug)]
-enum Target<'a> {
-    /// The limits of a policy.
-    Policy(&'a ActivePolicy, Request<'a>),
-    /// The limits of a policy, after overrides and factor.
-    Changed(&'a ActivePolicy, Box<(Request<'a>, ChangedLimits)>),
-    /// A limit that came with the operation, under the name of its policy.
-    Inline { policy: &'a Name, limit: Rc<Limit>, key: Key<'a>, cost: u64 },
+enum Limits<'a> {
+    /// Those of a policy.
+    Policy(&'a ActivePolicy),
+    /// Those of a policy, after overrides and factor.
+    Changed(&'a ActivePolicy, Box<ChangedLimits>),
+    /// One that came with the operation, under the name of its policy.
+    Inline(&'a Name, Rc<Limit>),
 }
 
 /// One operation on a policy, or on a limit that came with it.
 #[derive(Debug)]
 pub(crate) struct Operation<'a> {
-    target: Target<'a>,
+    limits: Limits<'a>,
+    request: CompactRequest<'a>,
     act: Act,
 }
 
@@ -39,11 +41,11 @@ impl<'a> Operation<'a> {
         request: Request<'a>,
     ) -> Result<Operation<'a>, String> {
         validate(policy.policy(), act, &request)?;
-        let target = match policy.changed(&request).map_err(|error| error.to_string())? {
-            None => Target::Policy(policy, request),
-            Some(changed) => Target::Changed(policy, Box::new((request, changed))),
+        let limits = match policy.changed(&request).map_err(|error| error.to_string())? {
+            None => Limits::Policy(policy),
+            Some(changed) => Limits::Changed(policy, Box::new(changed)),
         };
-        Ok(Operation { target, act })
+        Ok(Operation { limits, request: CompactRequest::new(request), act })
     }
 
     /// Creates an operation on a limit that came with it, under the nameless key.
@@ -54,22 +56,14 @@ impl<'a> Operation<'a> {
         act: Act,
         cost: u64,
     ) -> Operation<'a> {
-        Operation { target: Target::Inline { policy, limit, key, cost }, act }
-    }
-
-    /// Returns the request; `None` if the limit came with the operation.
-    fn request(&self) -> Option<&Request<'a>> {
-        match &self.target {
-            Target::Policy(_, request) => Some(request),
-            Target::Changed(_, changed) => Some(&changed.0),
-            Target::Inline { .. } => None,
-        }
+        let request = CompactRequest::Plain { key, cost };
+        Operation { limits: Limits::Inline(policy, limit), request, act }
     }
 
     pub(crate) fn policy_name(&self) -> &Name {
-        match &self.target {
-            Target::Policy(policy, _) | Target::Changed(policy, _) => policy.name(),
-            Target::Inline { policy, .. } => policy,
+        match &self.limits {
+            Limits::Policy(policy) | Limits::Changed(policy, _) => policy.name(),
+            Limits::Inline(policy, _) => policy,
         }
     }
 
@@ -79,16 +73,16 @@ impl<'a> Operation<'a> {
 
     /// Returns the policy; `None` if the limit came with the operation.
     pub(crate) fn policy(&self) -> Option<&'a ActivePolicy> {
-        match self.target {
-            Target::Policy(policy, _) | Target::Changed(policy, _) => Some(policy),
-            Target::Inline { .. } => None,
+        match self.limits {
+            Limits::Policy(policy) | Limits::Changed(policy, _) => Some(policy),
+            Limits::Inline(..) => None,
         }
     }
 
     /// Returns a limit that this operation was decided by, as a JSON string.
     pub(crate) fn line(&self, position: usize) -> Cow<'a, str> {
-        match self.target {
-            Target::Policy(policy, _) => Cow::Borrowed(policy.line(position)),
+        match self.limits {
+            Limits::Policy(policy) => Cow::Borrowed(policy.line(position)),
             _ => match self.limits().get(position) {
                 Some(limit) => serde_json::Value::from(limit.to_string()).to_string().into(),
                 None => Cow::Borrowed("null"),
@@ -99,29 +93,26 @@ impl<'a> Operation<'a> {
     /// Returns the policy with the limits that this operation was decided by; `None` if the limit came with
     /// the operation.
     pub(crate) fn policy_as_asked(&self) -> Option<Cow<'a, Policy>> {
-        match &self.target {
-            Target::Policy(policy, _) => Some(Cow::Borrowed(policy.applied())),
-            Target::Changed(policy, changed) => {
-                Some(Cow::Owned(Policy::new(policy.name().clone(), changed.1.limits.clone())))
+        match &self.limits {
+            Limits::Policy(policy) => Some(Cow::Borrowed(policy.applied())),
+            Limits::Changed(policy, changed) => {
+                Some(Cow::Owned(Policy::new(policy.name().clone(), changed.limits.clone())))
             }
-            Target::Inline { .. } => None,
+            Limits::Inline(..) => None,
         }
     }
 
     /// Returns the nameless key.
     pub(crate) fn key(&self) -> Option<Key<'_>> {
-        match &self.target {
-            Target::Inline { key, .. } => Some(*key),
-            _ => Key::new(self.request()?.key_of(None)?).ok(),
-        }
+        Key::new(self.request.key_of(None)?).ok()
     }
 
     /// Returns whether a denial is enforced.
     pub(crate) fn is_enforced(&self) -> bool {
-        let (Some(policy), Some(request)) = (self.policy(), self.request()) else { return true };
+        let Some(policy) = self.policy() else { return true };
         match policy.enforce() {
             percent @ Enforce::Percent(_) => {
-                percent.holds_for(&joined_keys(request, policy.required()))
+                percent.holds_for(&joined_keys(&self.request, policy.required()))
             }
             // These do not depend on the key.
             other => other.holds_for(b""),
@@ -131,28 +122,24 @@ impl<'a> Operation<'a> {
     /// Returns the same operation on the candidate.
     pub(crate) fn candidate(&self) -> Option<CandidateOperation<'_, 'a>> {
         let policy = self.policy()?.candidate()?;
-        let limits = match &self.target {
-            Target::Changed(_, changed) => &changed.1.candidate,
+        let limits = match &self.limits {
+            Limits::Changed(_, changed) => &changed.candidate,
             _ => policy.limits(),
         };
-        Some(CandidateOperation { policy, limits, request: self.request()?, act: self.act })
+        Some(CandidateOperation { policy, limits, request: &self.request, act: self.act })
     }
 
     /// Returns each limit with the subject it counts and the cost it takes.
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         // Every subject has a key: that was checked when the operation was created.
-        self.limits().iter().filter_map(|limit| match &self.target {
-            Target::Inline { key, cost, .. } => item_of_key(limit, *key, *cost).ok(),
-            Target::Policy(_, request) => request.item(limit).ok(),
-            Target::Changed(_, changed) => changed.0.item(limit).ok(),
-        })
+        self.limits().iter().filter_map(|limit| self.request.item(limit).ok())
     }
 
     fn limits(&self) -> &[Limit] {
-        match &self.target {
-            Target::Policy(policy, _) => policy.applied().limits(),
-            Target::Changed(_, changed) => &changed.1.limits,
-            Target::Inline { limit, .. } => std::slice::from_ref(limit),
+        match &self.limits {
+            Limits::Policy(policy) => policy.applied().limits(),
+            Limits::Changed(_, changed) => &changed.limits,
+            Limits::Inline(_, limit) => std::slice::from_ref(limit),
         }
     }
 
@@ -166,10 +153,7 @@ impl<'a> Operation<'a> {
     /// # Errors
     /// Fails if the id is invalid, which was checked when the operation was created.
     pub(crate) fn op<'o>(&'o self, items: &'o [Item<'o>]) -> Result<Op<'o>, RequestError> {
-        match self.request() {
-            Some(request) => request.op(self.policy_name(), items, self.act),
-            None => Ok(Op::check(self.policy_name(), items).with_act(self.act)),
-        }
+        self.request.op(self.policy_name(), items, self.act)
     }
 }
 
@@ -178,7 +162,7 @@ impl<'a> Operation<'a> {
 pub(crate) struct CandidateOperation<'o, 'a> {
     policy: &'a Policy,
     limits: &'o [Limit],
-    request: &'o Request<'a>,
+    request: &'o CompactRequest<'a>,
     act: Act,
 }
 
@@ -214,7 +198,7 @@ fn validate(policy: &Policy, act: Act, request: &Request<'_>) -> Result<(), Stri
 
 /// Joins the keys that are counted, to choose a percentage of clients by. They are in the order of their names,
 /// whatever order the limits and the request have them in.
-fn joined_keys(request: &Request<'_>, required: &RequiredKeys) -> Vec<u8> {
+fn joined_keys(request: &CompactRequest<'_>, required: &RequiredKeys) -> Vec<u8> {
     let mut named: Vec<_> = required.named.iter().map(|name| Some(name.as_str())).collect();
     named.sort_unstable();
     let counted = named.into_iter().chain(required.nameless.then_some(None));
@@ -229,6 +213,6 @@ mod tests {
     /// Every command of a pipeline is moved a few times.
     #[test]
     fn an_operation_is_small() {
-        assert!(size_of::<Operation<'_>>() <= 184, "{} bytes", size_of::<Operation<'_>>());
+        assert!(size_of::<Operation<'_>>() <= 72, "{} bytes", size_of::<Operation<'_>>());
     }
 }
