@@ -1,11 +1,11 @@
 //! Enforcement modes: a new limit can be observed before it denies any request.
 
 use std::fmt;
-use std::hash::Hasher as _;
 use std::str::FromStr;
 
-use siphasher::sip::SipHasher13;
 use tollgate_core::did_you_mean;
+
+use crate::percentage::Percentage;
 
 /// The enforcement mode of a policy: what happens to requests that its limits deny.
 ///
@@ -37,16 +37,6 @@ pub enum Enforce {
     Percent(Percentage),
 }
 
-/// A percentage of all keys, with up to two decimals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Percentage(
-    /// In hundredths of a percent.
-    u16,
-);
-
-/// 100 %, in hundredths of a percent.
-const WHOLE: u16 = 10_000;
-
 const WORDS: [(&str, Enforce); 4] = [
     ("on", Enforce::On),
     ("shadow", Enforce::Shadow),
@@ -66,33 +56,11 @@ impl Enforce {
     }
 }
 
-impl Percentage {
-    /// Returns whether a key is included. A greater percentage includes all keys of a smaller one.
-    fn includes(self, key: &[u8]) -> bool {
-        let mut hasher = SipHasher13::new();
-        hasher.write(key);
-        hasher.finish() % u64::from(WHOLE) < u64::from(self.0)
-    }
-
-    fn parse(percent: &str) -> Option<Percentage> {
-        let (whole, part) = percent.split_once('.').unwrap_or((percent, "00"));
-        let is_short = (1..=3).contains(&whole.len()) && (1..=2).contains(&part.len());
-        let digits = || whole.bytes().chain(part.bytes());
-        if !is_short || !digits().all(|digit| digit.is_ascii_digit()) {
-            return None;
-        }
-        let tenths = if part.len() == 1 { 10 } else { 1 };
-        let part = part.parse::<u32>().ok()? * tenths;
-        let percentage = u16::try_from(whole.parse::<u32>().ok()? * 100 + part).ok()?;
-        (percentage <= WHOLE).then_some(Percentage(percentage))
-    }
-}
-
 impl FromStr for Enforce {
     type Err = ParseEnforceError;
 
     fn from_str(text: &str) -> Result<Enforce, ParseEnforceError> {
-        let percentage = text.strip_suffix('%').and_then(Percentage::parse).map(Enforce::Percent);
+        let percentage = text.parse().ok().map(Enforce::Percent);
         let word = || WORDS.iter().find(|(word, _)| *word == text).map(|(_, enforce)| *enforce);
         percentage.or_else(word).ok_or_else(|| ParseEnforceError(text.to_owned()))
     }
@@ -102,12 +70,7 @@ impl fmt::Display for Enforce {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = WORDS.iter().find(|(_, enforce)| enforce == self).map(|(word, _)| *word);
         match (self, word) {
-            (Enforce::Percent(Percentage(percentage)), _) if percentage % 100 == 0 => {
-                write!(f, "{}%", percentage / 100)
-            }
-            (Enforce::Percent(Percentage(percentage)), _) => {
-                write!(f, "{}.{:02}%", percentage / 100, percentage % 100)
-            }
+            (Enforce::Percent(percentage), _) => percentage.fmt(f),
             (_, word) => f.pad(word.unwrap_or_default()),
         }
     }
@@ -149,16 +112,5 @@ mod tests {
         }
         let error = "shadw".parse::<Enforce>().unwrap_err().to_string();
         assert!(error.ends_with("(did you mean \"shadow\"?)"), "{error}");
-    }
-
-    #[test]
-    fn a_greater_percentage_includes_all_of_a_smaller_one() {
-        let (none, some, more, all) =
-            (Percentage(0), Percentage(1_000), Percentage(3_000), Percentage(WHOLE));
-        for key in 0..1_000_u32 {
-            let key = key.to_le_bytes();
-            assert!(!none.includes(&key) && all.includes(&key));
-            assert!(more.includes(&key) || !some.includes(&key));
-        }
     }
 }

@@ -9,6 +9,7 @@
 mod budget;
 mod coalesce;
 mod deny_cache;
+mod distribution;
 mod failover;
 mod hash;
 mod owned_op;
@@ -34,6 +35,9 @@ use hash::Secret;
 use policies::Policies;
 
 pub use budget::DEFAULT_LAYER_MEMORY;
+pub use distribution::{
+    DEFAULT_FLUSH, DEFAULT_PART, Distribution, FirstRead, Prefetch, WriteBehind,
+};
 pub use failover::DEFAULT_TIMEOUT;
 pub use policies::{OnFailure, PolicyLayers};
 pub use stats::LayerStats;
@@ -128,7 +132,12 @@ pub struct LayeredStore {
 impl LayeredStore {
     /// Sets what the layers do for one policy.
     pub fn set_policy(&self, name: &Name, layers: PolicyLayers) {
-        self.policies.set(name, layers);
+        self.change_policy(name, |_| layers);
+    }
+
+    /// Changes what the layers do for one policy.
+    pub fn change_policy(&self, name: &Name, change: impl Fn(PolicyLayers) -> PolicyLayers) {
+        self.policies.change(name, change);
     }
 
     /// Sets what the layers do for each policy; all others have the defaults.
@@ -144,6 +153,11 @@ impl LayeredStore {
             denied_by_cache: self.layers.answered(),
             coalesced: failover.store().joined(),
             calls_coalesced: failover.store().saved(),
+            decided_locally: 0,
+            decided_by_prefetch: 0,
+            unwritten: 0,
+            prefetched: 0,
+            over_admitted: 0,
             failures: failover.failures(),
             is_open: failover.is_open(),
             nodes: failover.nodes(),

@@ -148,6 +148,7 @@ mod limiter;
 mod limiter_store;
 mod memory;
 mod open;
+mod percentage;
 mod queues;
 mod request;
 mod shared;
@@ -155,7 +156,7 @@ mod wait;
 
 pub use any_store::AnyStore;
 pub use clock::Clock;
-pub use enforce::{Enforce, ParseEnforceError, Percentage};
+pub use enforce::{Enforce, ParseEnforceError};
 pub use error::Error;
 pub use lease::Lease;
 pub use limiter::{Limiter, LimiterError};
@@ -166,6 +167,7 @@ pub use memory::{
 #[cfg(feature = "redis")]
 pub use open::open_with;
 pub use open::{OpenError, open};
+pub use percentage::{ParsePercentageError, Percentage};
 pub use request::Request;
 pub use tollgate_core::{
     Act, Algorithm, Allowed, Apply, Decimal, Decision, Denied, Edge, Id, IntoKey, InvalidKey, Item,

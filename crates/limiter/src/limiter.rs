@@ -125,9 +125,24 @@ impl Limiter<AnyStore> {
     /// Default: [`OnFailure::Allow`](crate::layers::OnFailure::Allow).
     #[must_use]
     pub fn with_on_failure(self, on_failure: crate::layers::OnFailure) -> Limiter<AnyStore> {
+        self.with_layers(|layers| layers.with_on_failure(on_failure))
+    }
+
+    /// Chooses who decides the checks: the store, or this process from what it knows. It holds for all
+    /// limiters of this name on the store. On a store without layers, such as memory, nothing changes.
+    ///
+    /// Default: [`Distribution::Strict`](crate::layers::Distribution::Strict).
+    #[must_use]
+    pub fn with_distribution(self, distribution: crate::layers::Distribution) -> Limiter<AnyStore> {
+        self.with_layers(|layers| layers.with_distribution(distribution))
+    }
+
+    fn with_layers(
+        self,
+        change: impl Fn(crate::layers::PolicyLayers) -> crate::layers::PolicyLayers,
+    ) -> Limiter<AnyStore> {
         if let Some(layers) = self.store.layers() {
-            let chosen = crate::layers::PolicyLayers::default().with_on_failure(on_failure);
-            layers.set_policy(self.policy.name(), chosen);
+            layers.change_policy(self.policy.name(), change);
         }
         self
     }

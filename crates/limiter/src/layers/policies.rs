@@ -7,6 +7,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tollgate_core::Name;
 
+use super::distribution::Distribution;
+
 /// What a check returns while the store is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -49,13 +51,21 @@ impl fmt::Display for OnFailure {
 pub struct PolicyLayers {
     /// What a check returns while the store is unavailable.
     pub on_failure: OnFailure,
+    /// Who decides its checks.
+    pub distribution: Distribution,
 }
 
 impl PolicyLayers {
     /// Returns the same with this failure mode.
     #[must_use]
     pub const fn with_on_failure(self, on_failure: OnFailure) -> PolicyLayers {
-        PolicyLayers { on_failure }
+        PolicyLayers { on_failure, ..self }
+    }
+
+    /// Returns the same with this distribution.
+    #[must_use]
+    pub const fn with_distribution(self, distribution: Distribution) -> PolicyLayers {
+        PolicyLayers { distribution, ..self }
     }
 }
 
@@ -69,10 +79,12 @@ impl Policies {
         self.0.load().get(name).copied().unwrap_or_default()
     }
 
-    pub(super) fn set(&self, name: &Name, layers: PolicyLayers) {
+    /// Changes what a policy has chosen.
+    pub(super) fn change(&self, name: &Name, change: impl Fn(PolicyLayers) -> PolicyLayers) {
         self.0.rcu(|before| {
             let mut policies = HashMap::clone(before);
-            policies.insert(name.clone(), layers);
+            let layers = policies.entry(name.clone()).or_default();
+            *layers = change(*layers);
             policies
         });
     }

@@ -26,6 +26,17 @@ pub struct LayerStats {
     pub coalesced: u64,
     /// Number of calls of the store that this saved.
     pub calls_coalesced: u64,
+    /// Number of checks decided by this process that were written to the store afterwards, or will be.
+    pub decided_locally: u64,
+    /// Number of checks paid from quota that was taken ahead.
+    pub decided_by_prefetch: u64,
+    /// Cost that was admitted by this process and is not written to the store yet.
+    pub unwritten: u64,
+    /// Quota that was taken ahead and is not spent yet.
+    pub prefetched: u64,
+    /// Cost that this process has admitted beyond a limit, because it did not know better or spent quota that
+    /// was taken in an earlier window.
+    pub over_admitted: u64,
     /// Number of operations that were decided by the failure mode of their policy, or failed, because the
     /// store was unavailable.
     pub failures: u64,
