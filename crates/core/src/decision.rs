@@ -158,6 +158,24 @@ impl Decision {
         Decision { source, ..self }
     }
 
+    /// Creates the decision of a policy from the status of each of its limits, in order.
+    ///
+    /// ```
+    /// use tollgate_core::{Act, Decision, LimitStatuses, Name, PlainStore, Policy, Request, Time};
+    ///
+    /// let policy = Policy::parse(Name::default(), ["gcra 1/s burst 5", "fixed-window 100/day"])?;
+    /// let (store, each) = (PlainStore::default(), LimitStatuses::default());
+    /// let request = Request::of("a").statuses(&each);
+    /// let check = request.with_op(&policy, Act::Check, |op| store.apply_one(op, Time::EPOCH))??;
+    /// assert_eq!(Decision::from_statuses(true, each.to_vec()), check);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_statuses(allowed: bool, each: impl IntoIterator<Item = LimitStatus>) -> Decision {
+        let mut decision = DecisionBuilder::new(allowed);
+        each.into_iter().for_each(|status| decision.add(status));
+        decision.build()
+    }
+
     /// Returns the status of the only limit of a policy.
     #[must_use]
     pub fn only_status(&self) -> LimitStatus {

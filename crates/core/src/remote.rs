@@ -8,7 +8,7 @@
 //!
 //! The [`RuleParams`] also serve to describe a limit to clients, as rate limit headers do.
 
-use crate::decision::{Decision, DecisionBuilder, LimitStatus};
+use crate::decision::{Decision, LimitStatus};
 use crate::rule::{Capacity, Packed};
 use crate::time::{Span, Time};
 
@@ -75,11 +75,7 @@ impl RemoteLimit {
 /// # Ok::<(), tollgate_core::LimitError>(())
 /// ```
 pub fn remote_decision(allowed: bool, limits: impl IntoIterator<Item = RemoteLimit>) -> Decision {
-    let mut decision = DecisionBuilder::new(allowed);
-    for limit in limits {
-        decision.add(limit.status());
-    }
-    decision.build()
+    Decision::from_statuses(allowed, limits.into_iter().map(|limit| limit.status()))
 }
 
 fn status(capacity: Capacity, state: RemoteState, now: Time, cost: u64) -> LimitStatus {

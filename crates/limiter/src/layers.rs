@@ -1,23 +1,35 @@
 //! Layers: what stands between a caller and a remote store, each one a store around another.
 //!
 //! ```text
-//! caller -> deny_cache -> failover -> coalesce -> Redis
+//! caller ------------------> deny_cache -> failover -> coalesce -> Redis
+//!        -> write_behind -->
+//!        -> prefetch ------>
 //! ```
 //!
-//! None of them ever allows what the store would deny, as long as the store answers.
+//! None of the first three ever allows what the store would deny, as long as the store answers. The other two
+//! do, within a bound, if a policy chooses them ([`Distribution`]).
 
 mod budget;
 mod coalesce;
+mod costs;
 mod deny_cache;
+mod distribute;
 mod distribution;
 mod failover;
 mod hash;
+mod known;
+mod local;
+mod node;
 mod owned_op;
 mod policies;
+mod prefetch;
+mod schedule;
 mod stats;
 mod subset;
 mod table;
 mod versions;
+mod write_behind;
+mod write_ids;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,8 +42,9 @@ use crate::clock::Clock;
 use budget::Budget;
 use coalesce::Coalesce;
 use deny_cache::DenyCache;
-use failover::{Failover, Settings};
-use hash::Secret;
+use distribute::Distribute;
+use failover::Failover;
+use node::Node;
 use policies::Policies;
 
 pub use budget::DEFAULT_LAYER_MEMORY;
@@ -105,26 +118,22 @@ impl Layers {
     #[must_use]
     pub fn around(self, store: Arc<dyn Store>) -> Arc<LayeredStore> {
         let Layers { timeout, nodes, max_memory, clock } = self;
-        let (clock, secret) = (clock.unwrap_or_default(), Secret::random());
-        let (budget, policies) = (Arc::new(Budget::new(max_memory)), Arc::<Policies>::default());
-        let store = Coalesce::new(store, secret, timeout);
-        let settings = Settings {
-            timeout,
-            nodes,
-            clock: clock.clone(),
-            secret,
-            budget: Arc::clone(&budget),
-            policies: Arc::clone(&policies),
-        };
-        let store = Failover::new(store, settings);
-        let layers = DenyCache::new(store, clock, secret, Arc::clone(&budget));
-        Arc::new(LayeredStore { layers, policies, budget })
+        let node = Node::new(nodes, clock.unwrap_or_default(), max_memory);
+        let policies = Arc::<Policies>::default();
+        let store = Coalesce::new(store, node.secret, timeout);
+        let store = Failover::new(store, timeout, node.clone(), Arc::clone(&policies));
+        let store = Arc::new(DenyCache::new(store, &node));
+        let layers = Distribute::new(store, Arc::clone(&policies), &node);
+        Arc::new(LayeredStore { layers, policies, budget: node.budget })
     }
 }
 
+/// The layers through which the store decides every check.
+type Strict = DenyCache<Failover<Coalesce<Arc<dyn Store>>>>;
+
 /// A remote store with layers around it. Created by [`Layers::around`].
 pub struct LayeredStore {
-    layers: DenyCache<Failover<Coalesce<Arc<dyn Store>>>>,
+    layers: Distribute<Strict>,
     policies: Arc<Policies>,
     budget: Arc<Budget>,
 }
@@ -148,16 +157,18 @@ impl LayeredStore {
     /// Returns what the layers have done so far.
     #[must_use]
     pub fn stats(&self) -> LayerStats {
-        let failover = self.layers.store();
+        let deny_cache = self.layers.store();
+        let (failover, write_behind) = (deny_cache.store(), &self.layers.write_behind);
+        let prefetch = &self.layers.prefetch;
         LayerStats {
-            denied_by_cache: self.layers.answered(),
+            denied_by_cache: deny_cache.answered(),
             coalesced: failover.store().joined(),
             calls_coalesced: failover.store().saved(),
-            decided_locally: 0,
-            decided_by_prefetch: 0,
-            unwritten: 0,
-            prefetched: 0,
-            over_admitted: 0,
+            decided_locally: write_behind.answered(),
+            decided_by_prefetch: prefetch.answered(),
+            unwritten: write_behind.difference(),
+            prefetched: prefetch.difference(),
+            over_admitted: write_behind.over_admitted().saturating_add(prefetch.over_admitted()),
             failures: failover.failures(),
             is_open: failover.is_open(),
             nodes: failover.nodes(),
@@ -166,10 +177,17 @@ impl LayeredStore {
         }
     }
 
+    /// Writes what is unwritten, and gives back quota that was taken ahead, as far as the store answers. Call it
+    /// before the process ends.
+    pub async fn flush(&self) {
+        self.layers.write_behind.flush().await;
+        self.layers.prefetch.flush().await;
+    }
+
     /// Returns why the store failed last; `None` if it has answered since.
     #[must_use]
     pub fn last_error(&self) -> Option<StoreError> {
-        self.layers.store().last_error()
+        self.layers.store().store().last_error()
     }
 }
 

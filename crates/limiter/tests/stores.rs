@@ -11,13 +11,19 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::runtime::Runtime;
-use tollgate::{AnyStore, Limit, LimitStatuses, Limiter, Rate};
+use tollgate::layers::Layers;
+use tollgate::{AnyStore, Limit, LimitStatuses, Limiter, OpenError, Rate};
 use tollgate_core::contract::Suite;
 use tollgate_fixtures::{Cluster, Server};
 
 use through_limiter::ThroughLimiter;
 
 const LONG: Duration = Duration::from_secs(60);
+
+/// Opens a store that is waited for, however busy the machine is.
+async fn open(url: &str) -> Result<Arc<AnyStore>, OpenError> {
+    tollgate::open_with(url, Layers::new().timeout(LONG)).await
+}
 
 /// Runs a test on every store.
 fn on_every_store<T: AsyncFn(&str)>(test: &T) {
@@ -36,7 +42,7 @@ fn on_every_store<T: AsyncFn(&str)>(test: &T) {
 async fn design(url: &str) -> Result<(), Box<dyn Error>> {
     let (ip, user) = (IpAddr::from(Ipv4Addr::new(203, 0, 113, 9)), "alice");
 
-    let store = tollgate::open(url).await?;
+    let store = open(url).await?;
     let login =
         store.limiter("login", ["gcra 1/h burst 5 per ip", "fixed-window 100/week per user"])?;
     let request = login.subject("ip", ip).subject("user", user).cost(2);
@@ -74,7 +80,7 @@ fn a_url_that_names_no_store_is_an_error() {
 fn the_contract_holds_through_the_limiter() {
     let runtime = Runtime::new().unwrap();
     let suite = |url: &str, cases| {
-        let store = runtime.block_on(tollgate::open(url)).unwrap();
+        let store = runtime.block_on(open(url)).unwrap();
         let limiter = ThroughLimiter::new(&store);
         Suite::new(&limiter).block_on(|pending| runtime.block_on(pending)).cases(cases).run_all();
     };
@@ -100,7 +106,7 @@ async fn processes(url: &str, line: &str) -> Vec<Limiter<AnyStore>> {
             limiters.push(first.clone());
             continue;
         }
-        let store = tollgate::open(url).await.unwrap();
+        let store = open(url).await.unwrap();
         limiters.push(store.limiter("totals", [line]).unwrap());
     }
     limiters
@@ -128,7 +134,7 @@ fn callers_are_admitted_exactly_as_often_as_one_caller() {
 #[test]
 fn many_keys_are_checked_in_one_call() {
     on_every_store(&async |url| {
-        let store = tollgate::open(url).await.unwrap();
+        let store = open(url).await.unwrap();
         let limiter = store.limiter("many", ["gcra 1/h burst 1", "fixed-window 9/week"]).unwrap();
         let mut decisions = Vec::new();
         limiter.check_many(["a", "b", "", "a"], &mut decisions).await;
@@ -159,7 +165,7 @@ fn a_lease_that_another_process_releases_is_noticed() {
 #[test]
 fn limits_of_several_units_are_charged_together() {
     on_every_store(&async |url| {
-        let store = tollgate::open(url).await.unwrap();
+        let store = open(url).await.unwrap();
         let requests = Limit::gcra(Rate::per_day(1), 60).unwrap();
         let tokens: Limit = "gcra 1/h burst 90000 of tokens".parse().unwrap();
         let gateway = store.limiter("gateway", [requests, tokens]).unwrap();

@@ -19,8 +19,8 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 use tollgate_core::{Apply, Decision, Op, Span, Store, StoreError, Time, apply_one};
 
-use super::budget::Budget;
 use super::hash::{Hash, OpKey, Secret};
+use super::node::Node;
 use super::stats::Counter;
 use super::subset;
 use super::table::{Entry, Table};
@@ -123,8 +123,9 @@ impl Drop for Asking<'_> {
 }
 
 impl<S: Store> DenyCache<S> {
-    pub(crate) fn new(store: S, clock: Clock, secret: Secret, budget: Arc<Budget>) -> DenyCache<S> {
-        let (denials, versions) = (Table::new(budget), Versions::default());
+    pub(crate) fn new(store: S, node: &Node) -> DenyCache<S> {
+        let (denials, versions) = (Table::new(Arc::clone(&node.budget)), Versions::default());
+        let (secret, clock) = (node.secret, node.clock.clone());
         let known = Known { denials, versions, secret, clock, answered: Counter::default() };
         DenyCache { store, known }
     }

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use tollgate_core::{Limit, Spec};
+use tollgate_core::{Item, Limit, Op, Spec};
 
+use super::costs::Costs;
 use crate::percentage::Percentage;
 
 /// Part of a limit that a node may admit before it has told the store, or take ahead, by default.
@@ -83,6 +84,18 @@ impl WriteBehind {
     }
 }
 
+impl From<WriteBehind> for Distribution {
+    fn from(settings: WriteBehind) -> Distribution {
+        Distribution::WriteBehind(settings)
+    }
+}
+
+impl From<Prefetch> for Distribution {
+    fn from(settings: Prefetch) -> Distribution {
+        Distribution::Prefetch(settings)
+    }
+}
+
 impl Default for Prefetch {
     fn default() -> Prefetch {
         Prefetch { max_slice: DEFAULT_PART }
@@ -158,13 +171,30 @@ impl Distribution {
     }
 }
 
+impl Distribution {
+    /// Returns whether an operation on these can be decided so: their limits allow it, and all count the same
+    /// subject. Otherwise what is known of one subject would have to be kept with every other.
+    pub(super) fn is_possible_for_all(self, items: &[Item<'_>]) -> bool {
+        let Some(first) = items.first() else { return false };
+        let is_possible =
+            |item: &Item<'_>| item.subject == first.subject && self.is_possible_for(item.limit);
+        items.iter().all(is_possible)
+    }
+}
+
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
 }
 
-/// Returns a part of a limit, at least 1.
-pub(super) fn part_of(capacity: u64, part: Percentage) -> u64 {
+/// Returns a part of the capacity of a limit, at least 1.
+fn part_of(capacity: u64, part: Percentage) -> u64 {
     part.of(capacity).max(1)
+}
+
+/// Returns a part of each limit of an operation, at least 1.
+pub(super) fn parts_of(op: &Op<'_>, part: Percentage) -> Costs {
+    let of = |limit: &Limit| limit.capacity().map_or(u64::MAX, |all| part_of(all, part));
+    op.items.iter().map(|item| of(item.limit)).collect()
 }

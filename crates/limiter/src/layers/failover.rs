@@ -15,12 +15,10 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError, Time};
 
-use super::budget::Budget;
-use super::hash::Secret;
+use super::node::Node;
 use super::policies::{OnFailure, Policies};
 use super::stats::Counter;
 use super::subset;
-use crate::clock::Clock;
 use breaker::Breaker;
 use fallback::Fallback;
 
@@ -41,25 +39,19 @@ struct Shared<S> {
     last_error: Mutex<Option<StoreError>>,
 }
 
-/// What a [`Failover`] is made of, besides its store.
-pub(crate) struct Settings {
-    pub(crate) timeout: Duration,
-    pub(crate) nodes: u32,
-    pub(crate) clock: Clock,
-    pub(crate) secret: Secret,
-    pub(crate) budget: Arc<Budget>,
-    pub(crate) policies: Arc<Policies>,
-}
-
 impl<S: Store + 'static> Failover<S> {
-    pub(crate) fn new(store: S, settings: Settings) -> Failover<S> {
-        let Settings { timeout, nodes, clock, secret, budget, policies } = settings;
+    pub(crate) fn new(
+        store: S,
+        timeout: Duration,
+        node: Node,
+        policies: Arc<Policies>,
+    ) -> Failover<S> {
         Failover(Arc::new(Shared {
             store,
             timeout,
             breaker: Breaker::new(),
             policies,
-            fallback: Fallback::new(nodes, clock, secret, budget),
+            fallback: Fallback::new(node),
             failures: Counter::default(),
             last_error: Mutex::default(),
         }))

@@ -35,6 +35,11 @@ impl Secret {
         OpKey { subjects: op.items.iter().map(|item| self.subject(op.policy, item)).collect() }
     }
 
+    /// Returns the hash of the first subject of an operation, for those that have only one.
+    pub(super) fn first_subject(self, op: &Op<'_>) -> Hash {
+        op.items.first().map_or(0, |item| self.subject(op.policy, item))
+    }
+
     fn subject(self, policy: &Name, item: &Item<'_>) -> Hash {
         let mut hasher = self.hasher();
         let name = item.subject.name.map_or("", Name::as_str);

@@ -1,7 +1,7 @@
 //! An operation that outlives its caller.
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Id, Item, Key, Limit, Name, Op, Subject};
+use tollgate_core::{Act, Id, Item, Key, Limit, Name, Op, Span, Subject};
 
 /// An operation with its own copy of everything.
 #[derive(Debug)]
@@ -46,6 +46,30 @@ impl OwnedOp {
     pub(super) fn bytes(&self) -> usize {
         let item = |item: &OwnedItem| size_of::<OwnedItem>().saturating_add(item.key.len());
         self.items.iter().map(item).sum::<usize>().saturating_add(size_of::<OwnedOp>())
+    }
+
+    /// Returns the number of its limits.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns whether another operation has the same limits.
+    pub(super) fn has_limits_of(&self, op: &Op<'_>) -> bool {
+        let is_equal = |(own, other): (&OwnedItem, &Item<'_>)| own.limit == *other.limit;
+        self.items.len() == op.items.len() && self.items.iter().zip(op.items).all(is_equal)
+    }
+
+    /// Returns the longest time that a cost counts in one of its limits, in microseconds.
+    pub(super) fn full_reset_after(&self) -> u64 {
+        let resets = self.items.iter().filter_map(|item| item.limit.full_reset_after());
+        resets.map(Span::as_micros).max().unwrap_or(0)
+    }
+
+    /// Returns the shortest time after which a cost may not count any more in one of its limits, in
+    /// microseconds.
+    pub(super) fn least_reset_after(&self) -> u64 {
+        let resets = self.items.iter().filter_map(|item| item.limit.full_reset_after());
+        resets.map(Span::as_micros).min().unwrap_or(u64::MAX)
     }
 
     /// Returns its items, which an [`Op`] borrows.

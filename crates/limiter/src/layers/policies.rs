@@ -71,26 +71,56 @@ impl PolicyLayers {
 
 /// The choices of all policies, which may change while they are in use.
 #[derive(Debug, Default)]
-pub(super) struct Policies(ArcSwap<HashMap<Name, PolicyLayers>>);
+pub(super) struct Policies(ArcSwap<Choices>);
+
+#[derive(Debug)]
+struct Choices {
+    by_name: HashMap<Name, PolicyLayers>,
+    /// Whether the store decides all checks of all policies.
+    are_strict: bool,
+}
+
+impl Choices {
+    fn new(by_name: HashMap<Name, PolicyLayers>) -> Choices {
+        let is_strict = |layers: &PolicyLayers| layers.distribution == Distribution::Strict;
+        let are_strict = by_name.values().all(is_strict);
+        Choices { by_name, are_strict }
+    }
+}
+
+impl Default for Choices {
+    fn default() -> Choices {
+        Choices::new(HashMap::new())
+    }
+}
 
 impl Policies {
     /// Returns what a policy has chosen; a policy that is not known has the defaults.
     pub(super) fn get(&self, name: &Name) -> PolicyLayers {
-        self.0.load().get(name).copied().unwrap_or_default()
+        self.0.load().by_name.get(name).copied().unwrap_or_default()
+    }
+
+    /// Returns who decides the checks of a policy.
+    pub(super) fn distribution(&self, name: &Name) -> Distribution {
+        let choices = self.0.load();
+        if choices.are_strict {
+            return Distribution::Strict;
+        }
+        choices.by_name.get(name).map_or(Distribution::Strict, |layers| layers.distribution)
     }
 
     /// Changes what a policy has chosen.
     pub(super) fn change(&self, name: &Name, change: impl Fn(PolicyLayers) -> PolicyLayers) {
         self.0.rcu(|before| {
-            let mut policies = HashMap::clone(before);
-            let layers = policies.entry(name.clone()).or_default();
+            let mut by_name = before.by_name.clone();
+            let layers = by_name.entry(name.clone()).or_default();
             *layers = change(*layers);
-            policies
+            Choices::new(by_name)
         });
     }
 
     /// Replaces the choices of all policies.
     pub(super) fn replace(&self, policies: HashMap<Name, PolicyLayers>) {
-        self.0.store(Arc::new(policies));
+        self.0.store(Arc::new(Choices::new(policies)));
     }
 }

@@ -5,5 +5,7 @@
 mod coalesce;
 mod deny_cache;
 mod failover;
+mod prefetch;
 mod recovery;
 mod remote;
+mod write_behind;

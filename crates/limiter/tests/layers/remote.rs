@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use tollgate::layers::{LayerStats, LayeredStore, Layers, OnFailure};
+use tollgate::layers::{Distribution, LayerStats, LayeredStore, Layers, OnFailure};
 use tollgate::{
     Act, AnyStore, Apply, Clock, Decision, Limiter, MemoryStore, Op, Source, Store, StoreError,
     Time,
@@ -109,6 +109,7 @@ impl Store for Remote {
 pub(crate) struct Setup {
     pub(crate) remote: Arc<Remote>,
     pub(crate) limiter: Limiter<AnyStore>,
+    clock: Clock,
 }
 
 impl Setup {
@@ -126,10 +127,40 @@ impl Setup {
             calls: Mutex::default(),
             answers: Semaphore::new(0),
         });
-        let layers = Layers::new().timeout(TIMEOUT).nodes(nodes).clock(clock);
+        Setup::around(remote, clock, nodes, limits, on_failure)
+    }
+
+    fn around(
+        remote: Arc<Remote>,
+        clock: Clock,
+        nodes: u32,
+        limits: &[&str],
+        on_failure: OnFailure,
+    ) -> Setup {
+        let layers = Layers::new().timeout(TIMEOUT).nodes(nodes).clock(clock.clone());
         let store = AnyStore::layered(layers.around(Arc::clone(&remote) as Arc<dyn Store>));
         let limiter = store.limiter("test", limits).unwrap().with_on_failure(on_failure);
-        Setup { remote, limiter }
+        Setup { remote, limiter, clock }
+    }
+
+    /// Creates some nodes on one store, whose checks are decided so.
+    pub(crate) fn distributed(
+        nodes: u32,
+        limits: &[&str],
+        distribution: impl Into<Distribution>,
+    ) -> Vec<Setup> {
+        let distribution = distribution.into();
+        let first = Setup::of_nodes(nodes, limits, OnFailure::Deny);
+        let others = (1..nodes).map(|_| {
+            let (remote, clock) = (Arc::clone(&first.remote), first.clock.clone());
+            Setup::around(remote, clock, nodes, limits, OnFailure::Deny)
+        });
+        let others: Vec<Setup> = others.collect();
+        let all = [first].into_iter().chain(others).map(|node| {
+            let limiter = node.limiter.clone().with_distribution(distribution);
+            Setup { limiter, ..node }
+        });
+        all.collect()
     }
 
     pub(crate) fn layers(&self) -> &LayeredStore {
@@ -167,6 +198,21 @@ pub(crate) async fn settle() {
 /// Returns who decided.
 pub(crate) fn source(decision: &Decision) -> (Source, bool) {
     (decision.source, decision.degraded)
+}
+
+/// Checks a key from all nodes with some callers each, until all of them were denied. Returns the number of
+/// admissions.
+pub(crate) async fn exhaust(nodes: &[Setup], callers: usize) -> u64 {
+    let callers = nodes.iter().flat_map(|node| std::iter::repeat_n(node, callers));
+    let admitted = callers.map(async |node| {
+        let mut admitted = 0;
+        while node.check().await.allowed {
+            admitted += 1;
+            tokio::task::yield_now().await;
+        }
+        admitted
+    });
+    futures_util::future::join_all(admitted).await.into_iter().sum()
 }
 
 /// Lets some time pass.

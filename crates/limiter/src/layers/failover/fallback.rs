@@ -7,23 +7,23 @@
 //! A node that decides by its share counts that apart, and goes on from there when the store fails again: a
 //! store that comes and goes does not renew the share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_core::{
-    Act, Decision, Id, Item, LimitStatus, LimitStatuses, Op, PlainStore, Source, Span, Store,
+    Act, Decision, Item, LimitStatus, LimitStatuses, Op, PlainStore, Source, Span, Store,
     StoreError, Time, apply_one,
 };
 
 use super::share;
-use crate::clock::Clock;
-use crate::layers::budget::Budget;
-use crate::layers::hash::{Hash, Secret};
+use crate::layers::hash::Hash;
+use crate::layers::node::Node;
 use crate::layers::owned_op::OwnedOp;
 use crate::layers::policies::{OnFailure, Policies};
 use crate::layers::table::{Entry, Table};
+use crate::layers::write_ids::WriteId;
 use crate::memory::{MemoryStore, WhenFull};
 
 /// Maximum number of states that each memory store of the fallback keeps.
@@ -33,9 +33,7 @@ const MAX_AGE: u64 = 60_000_000;
 
 /// Decides in place of the store.
 pub(super) struct Fallback {
-    nodes: u32,
-    clock: Clock,
-    secret: Secret,
+    node: Node,
     /// Created with the first failure.
     counts: OnceLock<Counts>,
     /// The keys that have counts here which the store does not know.
@@ -46,7 +44,6 @@ pub(super) struct Fallback {
     /// The last decision of each key of policies that decide alone.
     last: Table<Last>,
     is_recovering: AtomicBool,
-    next_id: AtomicU64,
 }
 
 /// What is counted here.
@@ -61,7 +58,7 @@ struct Counts {
 struct Uncharged {
     op: Arc<OwnedOp>,
     /// What was taken out of the counts and is being charged, under this id.
-    charge: Option<(Vec<u64>, String)>,
+    charge: Option<(Vec<u64>, WriteId)>,
 }
 
 impl Entry for Uncharged {
@@ -89,23 +86,20 @@ impl Entry for Last {
 }
 
 impl Fallback {
-    pub(super) fn new(nodes: u32, clock: Clock, secret: Secret, budget: Arc<Budget>) -> Fallback {
+    pub(super) fn new(node: Node) -> Fallback {
         Fallback {
-            nodes,
-            clock,
-            secret,
             counts: OnceLock::new(),
-            uncharged: Table::new(Arc::clone(&budget)),
+            uncharged: Table::new(Arc::clone(&node.budget)),
             uncharged_keys: Mutex::default(),
             has_uncharged: AtomicBool::new(false),
-            last: Table::new(budget),
+            last: Table::new(Arc::clone(&node.budget)),
             is_recovering: AtomicBool::new(false),
-            next_id: AtomicU64::new(0),
+            node,
         }
     }
 
     pub(super) fn nodes(&self) -> u32 {
-        self.nodes
+        self.node.nodes
     }
 
     fn counts(&self) -> &Counts {
@@ -113,7 +107,7 @@ impl Fallback {
             let store = |when_full| {
                 let store = MemoryStore::builder().max_keys(MAX_KEYS).when_full(when_full);
                 // It fails only if there is no room for a single key.
-                store.clock(self.clock.clone()).build().unwrap_or_default()
+                store.clock(self.node.clock.clone()).build().unwrap_or_default()
             };
             Counts { allowed: store(WhenFull::Allow), local: store(WhenFull::Deny) }
         })
@@ -127,7 +121,7 @@ impl Fallback {
         else {
             return;
         };
-        let (hash, at) = (self.hash(op), self.clock.now());
+        let (hash, at) = (self.hash(op), self.node.clock.now());
         let used = limit.saturating_sub(remaining);
         if let Some(mut last) = self.last.lock(hash) {
             last.insert(hash, Last { used, position: decision.bound_by, at }, at.as_micros());
@@ -135,7 +129,7 @@ impl Fallback {
     }
 
     fn hash(&self, op: &Op<'_>) -> Hash {
-        self.secret.whole(&self.secret.key(op))
+        self.node.secret.whole(&self.node.secret.key(op))
     }
 
     /// Decides a check or a peek without the store.
@@ -175,7 +169,7 @@ impl Fallback {
         op: &Op<'_>,
         at: Option<Time>,
     ) -> Result<Decision, StoreError> {
-        PlainStore::default().apply_one(op, at.unwrap_or_else(|| self.clock.now()))
+        PlainStore::default().apply_one(op, at.unwrap_or_else(|| self.node.clock.now()))
     }
 
     fn decide_by_share(
@@ -184,7 +178,7 @@ impl Fallback {
         op: &Op<'_>,
         at: Option<Time>,
     ) -> Result<Decision, StoreError> {
-        let limits = share::limits(op, self.nodes);
+        let limits = share::limits(op, self.node.nodes);
         let items = share::items(op, &limits);
         let op_here = op.with_items(&items);
         if !self.is_uncharged(hash) {
@@ -208,7 +202,7 @@ impl Fallback {
         let local = &self.counts().local;
         let known = used_before(local, &op.with_act(Act::Peek), Some(at));
         let known = known.get(position).copied().unwrap_or(0);
-        let missing = used.div_ceil(u64::from(self.nodes.max(1))).saturating_sub(known);
+        let missing = used.div_ceil(u64::from(self.node.nodes.max(1))).saturating_sub(known);
         let cost = |index: usize| if index == position { missing } else { 0 };
         let items = op.items.iter().enumerate();
         let items: Vec<Item<'_>> =
@@ -231,7 +225,7 @@ impl Fallback {
             return;
         }
         let entry = Uncharged { op: Arc::new(OwnedOp::new(op)), charge: None };
-        if uncharged.insert(hash, entry, self.clock.now().as_micros()) {
+        if uncharged.insert(hash, entry, self.node.clock.now().as_micros()) {
             self.push_key(hash);
         }
     }
@@ -280,7 +274,7 @@ impl Fallback {
             let items = op.items();
             let costs = items.iter().zip(&costs).map(|(item, cost)| Item { cost: *cost, ..*item });
             let items: Vec<Item<'_>> = costs.collect();
-            let Ok(id) = Id::new(id.as_bytes()) else { return true };
+            let Some(id) = id.as_id() else { return true };
             let charge = op.op(&items).with_act(Act::Charge).with_id(id);
             match timeout(response_timeout, apply_one(store, &charge, None)).await {
                 Ok(Err(error)) if super::is_failure(&error) => return false,
@@ -294,7 +288,7 @@ impl Fallback {
 
     /// Takes what still counts of a key out of the counts here. Until it is charged, every attempt uses the
     /// same amounts and the same id, so that it is charged once.
-    fn take_counts(&self, hash: Hash) -> Option<(Arc<OwnedOp>, Vec<u64>, String)> {
+    fn take_counts(&self, hash: Hash) -> Option<(Arc<OwnedOp>, Vec<u64>, WriteId)> {
         let mut uncharged = self.uncharged.lock(hash)?;
         let entry = uncharged.get_mut(hash)?;
         let op = Arc::clone(&entry.op);
@@ -304,8 +298,7 @@ impl Fallback {
                 uncharged.remove(hash);
                 return None;
             }
-            let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-            entry.charge = Some((costs, format!("tg-{:x}-{number:x}", self.secret.tag())));
+            entry.charge = Some((costs, self.node.ids.next()));
         }
         let (costs, id) = entry.charge.clone()?;
         Some((op, costs, id))

@@ -1,0 +1,89 @@
+//! Passes each operation to the layer that its policy has chosen.
+
+use std::sync::Arc;
+
+use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
+
+use super::distribution::Distribution;
+use super::local::Local;
+use super::node::Node;
+use super::policies::Policies;
+use super::prefetch::PrefetchedKey;
+use super::subset;
+use super::write_behind::UnwrittenKey;
+
+/// A store that decides by the distribution of each policy.
+pub(crate) struct Distribute<S> {
+    store: Arc<S>,
+    policies: Arc<Policies>,
+    pub(super) write_behind: Local<S, UnwrittenKey>,
+    pub(super) prefetch: Local<S, PrefetchedKey>,
+}
+
+impl<S: Store + 'static> Distribute<S> {
+    pub(crate) fn new(store: Arc<S>, policies: Arc<Policies>, node: &Node) -> Distribute<S> {
+        let write_behind = Local::new(Arc::clone(&store), node.clone());
+        let prefetch = Local::new(Arc::clone(&store), node.clone());
+        Distribute { store, policies, write_behind, prefetch }
+    }
+
+    /// Returns the store that decides strictly.
+    pub(crate) fn store(&self) -> &S {
+        &self.store
+    }
+
+    fn apply_as<'a>(
+        &'a self,
+        distribution: Distribution,
+        ops: &'a [Op<'a>],
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        match distribution {
+            Distribution::Strict => self.store.apply(ops, None, out),
+            Distribution::WriteBehind(settings) => self.write_behind.apply(settings, ops, out),
+            Distribution::Prefetch(settings) => self.prefetch.apply(settings, ops, out),
+        }
+    }
+
+    /// Applies operations on policies with different distributions: those with the same one together.
+    async fn apply_mixed(&self, ops: &[Op<'_>], out: &mut [Result<Decision, StoreError>]) {
+        let of = |op: &Op<'_>| self.policies.distribution(op.policy);
+        let each: Vec<Distribution> = ops.iter().map(of).collect();
+        for (first, distribution) in each.iter().enumerate() {
+            if each.iter().take(first).any(|earlier| earlier == distribution) {
+                continue;
+            }
+            let indexes = || {
+                let is_same = |(index, other)| (other == distribution).then_some(index);
+                each.iter().enumerate().filter_map(is_same)
+            };
+            let some = subset::pick(ops, indexes());
+            let mut results = subset::unanswered(&some);
+            if let Apply::Pending(pending) = self.apply_as(*distribution, &some, &mut results) {
+                pending.await;
+            }
+            subset::put_back(indexes(), results, out);
+        }
+    }
+}
+
+impl<S: Store + 'static> Store for Distribute<S> {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let Some((first, others)) = ops.split_first() else { return Apply::Ready };
+        // What a node knows is by its clock.
+        if at.is_some() {
+            return self.store.apply(ops, at, out);
+        }
+        let distribution = self.policies.distribution(first.policy);
+        let is_same = |op: &Op<'_>| self.policies.distribution(op.policy) == distribution;
+        if others.iter().all(is_same) {
+            return self.apply_as(distribution, ops, out);
+        }
+        Apply::Pending(Box::pin(self.apply_mixed(ops, out)))
+    }
+}

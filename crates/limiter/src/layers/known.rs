@@ -1,0 +1,89 @@
+//! What the last answer of the store says about a key.
+
+use smallvec::SmallVec;
+use tollgate_core::{Decision, LimitStatus, LimitStatuses, Op, Span};
+
+use super::costs::Costs;
+
+/// The numbers of each limit of a key when the store answered last. What remains is never more than what
+/// remained then.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    each: SmallVec<[LimitStatus; 1]>,
+    /// When the answer arrived, in microseconds.
+    at: u64,
+}
+
+impl Known {
+    /// Returns what an answer says, with the numbers of each limit if the store was asked for them.
+    pub(super) fn from_answer(
+        op: &Op<'_>,
+        decision: &Decision,
+        statuses: Option<&LimitStatuses>,
+        at: u64,
+    ) -> Known {
+        let mut each: SmallVec<[LimitStatus; 1]> = SmallVec::new();
+        if let Some(statuses) = statuses {
+            each.extend(statuses.to_vec());
+        }
+        if each.len() != op.items.len() {
+            // The least that remains holds for all limits.
+            each.clear();
+            let mut status = decision.only_status();
+            each.extend(op.items.iter().map(|item| {
+                status.limit = item.limit.capacity();
+                status
+            }));
+        }
+        Known { each, at }
+    }
+
+    /// Returns what remains of each limit; no bound is the greatest number.
+    pub(super) fn remaining(&self) -> Costs {
+        self.each.iter().map(|status| status.remaining.unwrap_or(u64::MAX)).collect()
+    }
+
+    /// Notes that less remains than the store said.
+    pub(super) fn subtract(&mut self, costs: &Costs) {
+        for (status, cost) in self.each.iter_mut().zip(costs.iter()) {
+            status.remaining = status.remaining.map(|remaining| remaining.saturating_sub(cost));
+        }
+    }
+
+    /// Returns when the answer arrived, in microseconds.
+    pub(super) fn received_at(&self) -> u64 {
+        self.at
+    }
+
+    /// Returns the latest instant at which the key is as if it had never been seen, in microseconds.
+    pub(super) fn resets_at(&self) -> u64 {
+        let reset = self.each.iter().map(|status| status.reset_after.as_micros()).max();
+        self.at.saturating_add(reset.unwrap_or(0))
+    }
+
+    /// Returns an admission that leaves this much of each limit.
+    pub(super) fn admission(&self, op: &Op<'_>, remaining: &Costs, now: u64) -> Decision {
+        let elapsed = now.saturating_sub(self.at);
+        let after = |(status, remaining): (&LimitStatus, u64)| {
+            let mut status = *status;
+            let reset = status.reset_after.as_micros().saturating_sub(elapsed);
+            status.remaining = status.remaining.map(|_| remaining);
+            status.retry_after = Some(Span::ZERO);
+            status.reset_after = Span::from_micros(reset);
+            status
+        };
+        let each = || self.each.iter().zip(remaining.iter()).map(after);
+        if op.statuses.is_some() {
+            op.report(each());
+        }
+        Decision::from_statuses(true, each())
+    }
+}
+
+/// Returns whether a check needs the numbers of each limit: with one limit, the decision has them; with
+/// limits of one unit, the least that remains is enough.
+pub(super) fn needs_statuses(op: &Op<'_>) -> bool {
+    let mut units = op.items.iter().map(|item| item.limit.unit());
+    let first = units.next().flatten();
+    op.items.len() > 1 && units.any(|unit| unit != first)
+}

@@ -1,0 +1,264 @@
+//! A store that answers some checks by what this node keeps of their keys, and lets another store decide the
+//! rest.
+//!
+//! Two layers are made of it, which differ in what they keep of a key ([`LocalKey`]): `write_behind` and
+//! `prefetch`.
+
+mod call;
+mod key;
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::Instant;
+use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError};
+
+use super::hash::Hash;
+use super::node::Node;
+use super::schedule::Schedule;
+use super::stats::{Counter, Gauge};
+use super::table::{Locked, Table};
+use call::Part;
+use key::{Call, Tracked};
+
+pub(super) use key::{Answers, Context, LocalAnswer, LocalKey, Reason, Write, Writes};
+
+/// Maximum number of keys that the background looks at in one call of the store.
+const MAX_KEYS: usize = 256;
+
+/// A store that answers some checks itself.
+pub(crate) struct Local<S, K: LocalKey>(Arc<Shared<S, K>>);
+
+struct Shared<S, K: LocalKey> {
+    store: Arc<S>,
+    keys: Table<Tracked<K>>,
+    schedule: Schedule,
+    node: Node,
+    /// Number of checks that were answered here.
+    answered: Counter,
+    /// What the store and this node see differently.
+    difference: Gauge,
+    over_admitted: Counter,
+}
+
+/// What becomes of an operation.
+enum Lookup {
+    Answered(Decision),
+    /// The store is being called about the key, and its answer may suffice.
+    Wait(OwnedNotified),
+    /// The store decides.
+    Forward,
+}
+
+impl<S: Store + 'static, K: LocalKey> Local<S, K> {
+    pub(crate) fn new(store: Arc<S>, node: Node) -> Local<S, K> {
+        Local(Arc::new(Shared {
+            store,
+            keys: Table::new(Arc::clone(&node.budget)),
+            schedule: Schedule::default(),
+            node,
+            answered: Counter::default(),
+            difference: Gauge::default(),
+            over_admitted: Counter::default(),
+        }))
+    }
+
+    /// Returns the number of checks that were answered here.
+    pub(crate) fn answered(&self) -> u64 {
+        self.0.answered.get()
+    }
+
+    /// Returns what the store and this node see differently.
+    pub(crate) fn difference(&self) -> u64 {
+        self.0.difference.get()
+    }
+
+    /// Returns the cost that was admitted here beyond a limit.
+    pub(crate) fn over_admitted(&self) -> u64 {
+        self.0.over_admitted.get()
+    }
+
+    /// Does at once what is due later, as far as the store answers.
+    pub(crate) async fn flush(&self) {
+        for keys in self.0.schedule.take_all().chunks(MAX_KEYS) {
+            // What was used since the last look is kept at the first one.
+            self.0.look(keys).await;
+            self.0.look(keys).await;
+        }
+    }
+
+    /// Applies operations on policies with these settings.
+    pub(crate) fn apply<'a>(
+        &'a self,
+        settings: K::Settings,
+        ops: &'a [Op<'a>],
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let shared = &self.0;
+        let ([op], [first]) = (ops, &mut *out) else {
+            return Apply::Pending(Box::pin(shared.apply_all(settings, ops, out)));
+        };
+        match shared.look_up(settings, op) {
+            Lookup::Answered(decision) => {
+                *first = Ok(decision);
+                Apply::Ready
+            }
+            Lookup::Forward => Apply::Pending(Box::pin(async move {
+                let part = shared.begin(settings, op, 0);
+                shared.call(vec![part], out).await;
+            })),
+            Lookup::Wait(answered) => Apply::Pending(Box::pin(async move {
+                answered.await;
+                // A check waits for one call of another at most: near the limit it might wait for ever.
+                shared.apply_all(settings, ops, out).await;
+            })),
+        }
+    }
+}
+
+impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
+    /// Answers what can be answered here, and lets the store decide the rest in one call.
+    async fn apply_all(
+        self: &Arc<Self>,
+        settings: K::Settings,
+        ops: &[Op<'_>],
+        out: &mut [Result<Decision, StoreError>],
+    ) {
+        let mut parts = Vec::new();
+        for (index, (op, out)) in ops.iter().zip(&mut *out).enumerate() {
+            match self.look_up(settings, op) {
+                Lookup::Answered(decision) => *out = Ok(decision),
+                Lookup::Wait(_) | Lookup::Forward => parts.push(self.begin(settings, op, index)),
+            }
+        }
+        if !parts.is_empty() {
+            self.call(parts, out).await;
+        }
+    }
+
+    fn look_up(self: &Arc<Self>, settings: K::Settings, op: &Op<'_>) -> Lookup {
+        let is_check = matches!(op.act, Act::Check | Act::Peek) && op.id.is_none();
+        if !is_check || !settings.into().is_possible_for_all(op.items) {
+            return Lookup::Forward;
+        }
+        let (hash, now) = (self.node.secret.first_subject(op), self.node.now());
+        let Some(mut keys) = self.keys.lock(hash) else { return Lookup::Forward };
+        if keys.get_mut(hash).is_none()
+            && let Some(key) = K::assumed(op, settings, now)
+        {
+            keys.insert(hash, Tracked::new(key, op, settings), now);
+        }
+        let Some(key) = keys.get_mut(hash) else { return Lookup::Forward };
+        // What is answered here is told the store by a task, which needs a runtime.
+        if !key.update(op, settings) || !(key.is_scheduled || Handle::try_current().is_ok()) {
+            return Lookup::Forward;
+        }
+        let Some(answer) = self.track(key, |key| key.answer(op, &self.node, now)) else {
+            return key.wait(op).map_or(Lookup::Forward, Lookup::Wait);
+        };
+        self.answered.add(1);
+        self.over_admitted.add(answer.over_admitted);
+        if answer.calls_ahead {
+            let call = self.track(key, |key| key.begin(Reason::Ahead(op), &self.node, now));
+            self.spawn_call(hash, call);
+        }
+        self.schedule_if_due(hash, keys);
+        Lookup::Answered(answer.decision)
+    }
+
+    /// Begins a call of the store about an operation. Without room for its key, the store decides it alone.
+    fn begin<'a>(&self, settings: K::Settings, op: &'a Op<'a>, index: usize) -> Part<'a, K> {
+        let (hash, now) = (self.node.secret.first_subject(op), self.node.now());
+        let alone = Part { hash, call: None, op: Some((index, op)) };
+        let is_possible = settings.into().is_possible_for_all(op.items);
+        let Some(mut keys) = self.keys.lock(hash).filter(|_| is_possible) else { return alone };
+        if keys.get_mut(hash).is_none() {
+            keys.insert(hash, Tracked::new(K::new(op, settings), op, settings), now);
+        }
+        let Some(key) = keys.get_mut(hash) else { return alone };
+        if !key.update(op, settings) {
+            return alone;
+        }
+        let call = self.track(key, |key| key.begin(Reason::Decide(op), &self.node, now));
+        Part { call: Some(call), ..alone }
+    }
+
+    /// Ends a call of the store about a key.
+    fn finish(
+        self: &Arc<Self>,
+        hash: Hash,
+        call: Option<&Call<K::Note>>,
+        answers: Option<Answers>,
+    ) {
+        let Some(call) = call else { return };
+        let Some(mut keys) = self.keys.lock(hash) else { return };
+        let Some(key) = keys.get_mut(hash) else { return };
+        let now = self.node.now();
+        let over_admitted = self.track(key, |key| key.finish(call, answers, &self.node, now));
+        self.over_admitted.add(over_admitted);
+        self.schedule_if_due(hash, keys);
+    }
+
+    /// Changes a key, and keeps the sum of what the store and this node see differently.
+    fn track<T>(&self, key: &mut Tracked<K>, change: impl FnOnce(&mut Tracked<K>) -> T) -> T {
+        let before = key.key().gauge();
+        let result = change(key);
+        self.difference.change(before, key.key().gauge());
+        result
+    }
+
+    fn spawn_call(self: &Arc<Self>, hash: Hash, call: Call<K::Note>) {
+        let part = Part { hash, call: Some(call), op: None };
+        let shared = Arc::clone(self);
+        match Handle::try_current() {
+            Ok(runtime) => {
+                runtime.spawn(async move { shared.call(vec![part], &mut []).await });
+            }
+            Err(_) => self.finish(hash, part.call.as_ref(), None),
+        }
+    }
+
+    /// Lets the background look at a key, if there is something to do and it does not know yet.
+    fn schedule_if_due(self: &Arc<Self>, hash: Hash, mut keys: Locked<'_, Tracked<K>>) {
+        let Some(key) = keys.get_mut(hash).filter(|key| !key.is_scheduled) else { return };
+        let Some(due_in) = key.key().due_in() else { return };
+        key.is_scheduled = true;
+        drop(keys);
+        if self.schedule.push(Instant::now() + due_in, hash)
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let shared = Arc::clone(self);
+            runtime.spawn(async move { shared.serve().await });
+        }
+    }
+
+    /// Looks at keys when they are due, until there are none.
+    async fn serve(self: &Arc<Self>) {
+        let Some(mut service) = self.schedule.serve() else { return };
+        while let Some(keys) = service.next(MAX_KEYS).await {
+            self.look(&keys).await;
+        }
+    }
+
+    /// Looks at some keys, and calls the store about those that need it.
+    async fn look(self: &Arc<Self>, hashes: &[Hash]) {
+        let mut parts = Vec::new();
+        for hash in hashes {
+            let Some(mut keys) = self.keys.lock(*hash) else { continue };
+            let Some(key) = keys.get_mut(*hash) else { continue };
+            key.is_scheduled = false;
+            let now = self.node.now();
+            let call = self.track(key, |key| {
+                key.key().look().then(|| key.begin(Reason::Due, &self.node, now))
+            });
+            match call {
+                Some(call) => parts.push(Part { hash: *hash, call: Some(call), op: None }),
+                None => self.schedule_if_due(*hash, keys),
+            }
+        }
+        if !parts.is_empty() {
+            self.call(parts, &mut []).await;
+        }
+    }
+}

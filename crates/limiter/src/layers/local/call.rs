@@ -1,0 +1,160 @@
+//! One call of the store about some keys: for each, what the node writes, and the operation that is decided.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_core::{Act, Apply, Decision, Item, LimitStatuses, Op, Store, StoreError};
+
+use super::Shared;
+use super::key::{Answer, Answers, Call, LocalKey, Write};
+use crate::layers::hash::Hash;
+use crate::layers::known::{Known, needs_statuses};
+use crate::layers::write_ids::WriteId;
+
+/// One key in a call.
+pub(super) struct Part<'a, K: LocalKey> {
+    pub(super) hash: Hash,
+    /// What is written; `None` if nothing is kept of the key.
+    pub(super) call: Option<Call<K::Note>>,
+    /// The operation that the store decides, and the place of its answer.
+    pub(super) op: Option<(usize, &'a Op<'a>)>,
+}
+
+impl<K: LocalKey> Part<'_, K> {
+    /// Returns the writes before the operation, and the one after it.
+    fn writes(&self) -> (&[Write], Option<&Write>) {
+        let writes = self.call.as_ref().map(|call| &call.writes);
+        writes.map_or((&[], None), |writes| (&writes.before, writes.after.as_ref()))
+    }
+}
+
+/// The parts of a call under way. Those that it leaves unfinished are given up, as when the caller is gone.
+struct Unfinished<'s, 'a, S: Store + 'static, K: LocalKey> {
+    shared: &'s Arc<Shared<S, K>>,
+    parts: Vec<Part<'a, K>>,
+    finished: usize,
+}
+
+impl<S: Store + 'static, K: LocalKey> Drop for Unfinished<'_, '_, S, K> {
+    fn drop(&mut self) {
+        for part in self.parts.iter().skip(self.finished) {
+            self.shared.finish(part.hash, part.call.as_ref(), None);
+        }
+    }
+}
+
+/// The items of one write, and the numbers of its limits afterwards.
+struct Prepared<'a> {
+    items: Vec<Item<'a>>,
+    statuses: LimitStatuses,
+}
+
+/// Returns the items of each write of a part, and a place for the numbers of each limit after the operation.
+fn prepare<'p, K: LocalKey>(part: &'p Part<'_, K>) -> Vec<Prepared<'p>> {
+    let Some(call) = &part.call else { return Vec::new() };
+    let (items, (before, after)) = (call.op.items(), part.writes());
+    let prepared = |write: &Write| Prepared {
+        items: write.costs.items(&items),
+        statuses: LimitStatuses::default(),
+    };
+    before.iter().chain(after).map(prepared).collect()
+}
+
+/// Returns the operations of a part, in order.
+fn ops_of<'o, K: LocalKey>(
+    part: &'o Part<'o, K>,
+    prepared: &'o [Prepared<'o>],
+    statuses: &'o LimitStatuses,
+) -> impl Iterator<Item = Op<'o>> {
+    let (before, after) = part.writes();
+    let call = part.call.as_ref();
+    let write = move |(write, prepared): (&'o Write, &'o Prepared<'o>)| {
+        let mut op = call?.op.op(&prepared.items).with_act(write.act);
+        op.statuses = needs_statuses(&op).then_some(&prepared.statuses);
+        Some(write.id.as_ref().and_then(WriteId::as_id).map_or(op, |id| op.with_id(id)))
+    };
+    let decided = part.op.map(|(_, op)| {
+        let mut op = *op;
+        if op.statuses.is_none() && call.is_some() && needs_statuses(&op) {
+            op.statuses = Some(statuses);
+        }
+        op
+    });
+    let mut prepared = prepared.iter();
+    let before: SmallVec<[Op<'o>; 2]> =
+        before.iter().zip(&mut prepared).filter_map(write).collect();
+    let after = after.zip(prepared.next()).and_then(write);
+    before.into_iter().chain(decided).chain(after)
+}
+
+impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
+    /// Sends everything in one call, and learns from the answers.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        parts: Vec<Part<'_, K>>,
+        out: &mut [Result<Decision, StoreError>],
+    ) {
+        let mut unfinished = Unfinished { shared: self, parts, finished: 0 };
+        let all = self.send(&unfinished.parts, out).await;
+        for answers in all {
+            if let Some(part) = unfinished.parts.get(unfinished.finished) {
+                self.finish(part.hash, part.call.as_ref(), Some(answers));
+            }
+            unfinished.finished = unfinished.finished.saturating_add(1);
+        }
+    }
+
+    async fn send(
+        &self,
+        parts: &[Part<'_, K>],
+        out: &mut [Result<Decision, StoreError>],
+    ) -> Vec<Answers> {
+        let prepared: Vec<Vec<Prepared<'_>>> = parts.iter().map(prepare).collect();
+        let statuses: Vec<LimitStatuses> = parts.iter().map(|_| LimitStatuses::default()).collect();
+        let each = parts.iter().zip(&prepared).zip(&statuses);
+        let ops = each.flat_map(|((part, prepared), statuses)| ops_of(part, prepared, statuses));
+        let ops: Vec<Op<'_>> = ops.collect();
+        let mut results = vec![Err(StoreError::unanswered()); ops.len()];
+        if let Apply::Pending(pending) = self.store.apply(&ops, None, &mut results) {
+            pending.await;
+        }
+        let mut results = ops.iter().zip(results);
+        let now = self.node.now();
+        parts.iter().map(|part| answers_of(part, &mut results, out, now)).collect()
+    }
+}
+
+/// Takes the results of one part.
+fn answers_of<'o, K: LocalKey>(
+    part: &Part<'_, K>,
+    results: &mut impl Iterator<Item = (&'o Op<'o>, Result<Decision, StoreError>)>,
+    out: &mut [Result<Decision, StoreError>],
+    now: u64,
+) -> Answers {
+    let (before, after) = part.writes();
+    let before = results.take(before.len()).map(|(op, result)| answer(op, &result, now)).collect();
+    let op = part.op.and_then(|(index, _)| {
+        let (op, result) = results.next()?;
+        let mut answer = answer(op, &result, now);
+        // Under an id the answer may be a remembered one, and other operations may do more than they say.
+        let is_reliable = matches!(op.act, Act::Check | Act::Peek) && op.id.is_none();
+        answer.known = answer.known.filter(|_| is_reliable);
+        if let Some(out) = out.get_mut(index) {
+            *out = result;
+        }
+        Some(answer)
+    });
+    let after = after.and_then(|_| results.next()).map(|(op, result)| answer(op, &result, now));
+    Answers { before, op, after }
+}
+
+fn answer(op: &Op<'_>, result: &Result<Decision, StoreError>, now: u64) -> Answer {
+    let decision = result.as_ref().ok().filter(|decision| !decision.degraded);
+    let has_failed = |error: &StoreError| error.is_unavailable() || error.is_unanswered();
+    let known = |decision| Known::from_answer(op, decision, op.statuses, now);
+    Answer {
+        is_answered: decision.is_some() || result.as_ref().is_err_and(|error| !has_failed(error)),
+        is_allowed: decision.is_some_and(|decision| decision.allowed),
+        known: decision.map(known),
+    }
+}

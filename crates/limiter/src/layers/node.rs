@@ -1,0 +1,31 @@
+//! What all layers of one node share.
+
+use std::sync::Arc;
+
+use super::budget::Budget;
+use super::hash::Secret;
+use super::write_ids::WriteIds;
+use crate::clock::Clock;
+
+/// This process as one of several on a store.
+#[derive(Clone)]
+pub(crate) struct Node {
+    /// Number of processes that share the store.
+    pub(super) nodes: u32,
+    pub(super) clock: Clock,
+    pub(super) secret: Secret,
+    pub(super) ids: Arc<WriteIds>,
+    pub(super) budget: Arc<Budget>,
+}
+
+impl Node {
+    pub(super) fn new(nodes: u32, clock: Clock, max_memory: usize) -> Node {
+        let (secret, budget) = (Secret::random(), Arc::new(Budget::new(max_memory)));
+        Node { nodes, clock, secret, ids: Arc::new(WriteIds::new(secret)), budget }
+    }
+
+    /// Returns the time of this process, in microseconds.
+    pub(super) fn now(&self) -> u64 {
+        self.clock.now().as_micros()
+    }
+}

@@ -1,0 +1,157 @@
+//! A node takes quota ahead, and spends it without the store.
+
+use tollgate::Source;
+use tollgate::layers::Prefetch;
+
+use crate::remote::{Mode, Setup, exhaust, pass, settle};
+
+const LIMIT: [&str; 1] = ["gcra 1000/day"];
+
+fn one(limits: &[&str]) -> Setup {
+    Setup::distributed(1, limits, Prefetch::default()).remove(0)
+}
+
+/// Checks until this much is taken ahead. Returns the number of checks.
+async fn warm_up(node: &Setup, unspent: u64) -> u64 {
+    let mut count = 0;
+    while node.stats().prefetched < unspent {
+        node.check().await.into_result().unwrap();
+        settle().await;
+        count += 1;
+        assert!(count < 500, "nothing is taken ahead");
+    }
+    count
+}
+
+#[tokio::test(start_paused = true)]
+async fn slices_grow_with_the_rate_and_pay_for_checks() {
+    let node = one(&LIMIT);
+    for used in 1..=200 {
+        let decision = node.check().await;
+        assert_eq!((decision.allowed, decision.remaining), (true, Some(1_000 - used)));
+        settle().await;
+        let stats = node.stats();
+        assert!(stats.prefetched <= 50);
+        assert_eq!(node.remaining(), Some(1_000 - used - stats.prefetched));
+    }
+    assert!(node.remote.call_count() < 20, "{:?}", node.remote.calls());
+    assert!(node.stats().decided_by_prefetch > 190);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_nodes_together_are_exact() {
+    for (nodes, callers, delay) in [(1, 1, 0), (1, 100, 1), (2, 10, 1), (4, 50, 3), (3, 1, 15)] {
+        let all = Setup::distributed(nodes, &LIMIT, Prefetch::default());
+        all[0].remote.set(Mode::Slow(delay));
+        let admitted = exhaust(&all, callers).await;
+        let unspent: u64 = all.iter().map(|node| node.stats().prefetched).sum();
+        assert_eq!(admitted + unspent, 1_000, "{nodes} nodes");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_spent_is_given_back() {
+    let node = one(&LIMIT);
+    let used = warm_up(&node, 16).await;
+    assert!(node.remaining().unwrap() < 1_000 - used);
+    pass(250).await;
+    assert_eq!((node.remaining(), node.stats().prefetched), (Some(1_000 - used), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_can_give_back_the_rest() {
+    let node = one(&LIMIT);
+    let used = warm_up(&node, 16).await;
+    node.layers().flush().await;
+    assert_eq!((node.remaining(), node.stats().prefetched), (Some(1_000 - used), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_cools_down_again() {
+    let node = one(&LIMIT);
+    warm_up(&node, 32).await;
+    for _ in 0..20 {
+        pass(1_000).await;
+        node.check().await.into_result().unwrap();
+    }
+    // One check at a time: nothing is taken ahead any more.
+    assert_eq!(node.stats().prefetched, 0);
+    let before = node.remote.call_count();
+    node.check().await.into_result().unwrap();
+    assert_eq!(node.remote.call_count(), before + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_whose_reply_is_lost_is_charged_once() {
+    let node = one(&LIMIT);
+    let mut used = warm_up(&node, 8).await;
+    node.remote.set(Mode::LosesReplies);
+    // The store has counted those that fail, but they were not admitted.
+    let mut lost = 0;
+    for _ in 0..60 {
+        match node.limiter.key("a").check().await {
+            Ok(decision) => used += u64::from(decision.allowed),
+            Err(_) => lost += 1,
+        }
+        settle().await;
+    }
+    assert!(lost > 0);
+    node.remote.set(Mode::Answers);
+    pass(2_000).await;
+    let remaining = node.remaining().unwrap();
+    assert_eq!(node.stats().prefetched, 0);
+    assert!(
+        (1_000 - used - lost..=1_000 - used).contains(&remaining),
+        "{remaining}, {used}, {lost}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_is_spent_while_the_store_is_away() {
+    let node = one(&LIMIT);
+    warm_up(&node, 16).await;
+    node.remote.set(Mode::Fails);
+    for _ in 0..16 {
+        let decision = node.check().await;
+        assert_eq!((decision.source, decision.degraded), (Source::Prefetch, false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn quota_that_is_spent_after_its_window_is_measured() {
+    let node = one(&["sliding-log 1000/s"]);
+    warm_up(&node, 32).await;
+    let (before, mut late) = (node.stats().prefetched, 0);
+    // Slowly enough that no further slice is needed, and often enough that this one is kept.
+    for _ in 0..15 {
+        pass(90).await;
+        node.check().await.into_result().unwrap();
+        late = node.stats().over_admitted;
+    }
+    assert!(late >= 3 && late <= before, "{late}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_that_cannot_be_taken_ahead_are_decided_by_the_store() {
+    for limit in ["ar1 max 1000 decay 2 resolution 1s", "gcra 1000/day count-denied"] {
+        let node = one(&[limit]);
+        for _ in 0..20 {
+            assert_eq!(node.check().await.source, Source::Store);
+        }
+        assert_eq!(node.remote.call_count(), 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn different_costs_are_paid_from_one_slice() {
+    let node = one(&["gcra 10000/day"]);
+    let mut used = 0;
+    for cost in (1..=20).cycle().take(200) {
+        let decision = node.limiter.key("a").cost(cost).check().await.unwrap();
+        used += cost;
+        assert!(decision.allowed);
+        settle().await;
+        assert_eq!(node.remaining(), Some(10_000 - used - node.stats().prefetched));
+    }
+    assert!(node.stats().decided_by_prefetch > 150);
+}
