@@ -96,6 +96,13 @@ impl Engine {
         self.store.is_up()
     }
 
+    /// Tells a remote store what it does not know yet.
+    pub(crate) async fn flush(&self) {
+        if let Some(layers) = self.store.layers() {
+            layers.flush().await;
+        }
+    }
+
     /// Returns what the layers around the store have done; `None` if it has none.
     pub(crate) fn layer_stats(&self) -> Option<LayerStats> {
         self.store.layers().map(LayeredStore::stats)

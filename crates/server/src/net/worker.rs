@@ -73,13 +73,14 @@ impl Worker {
         }
     }
 
-    /// Serves connections as they come in, until the server stops.
+    /// Serves connections as they come in, until the server stops. `flush` is the last thing that is done.
     pub(crate) async fn run<P, S: Future<Output = ()> + 'static>(
         self: Rc<Worker>,
         mut incoming: mpsc::UnboundedReceiver<Incoming<P>>,
         mut stopped: watch::Receiver<bool>,
         exit: Arc<Barrier>,
         serve: impl Fn(Incoming<P>) -> S,
+        flush: impl Future<Output = ()>,
     ) {
         let mut connections = JoinSet::new();
         loop {
@@ -94,6 +95,7 @@ impl Worker {
         self.stop();
         let finish = async {
             while connections.join_next().await.is_some() {}
+            flush.await;
             // The connection to a remote store may live on this thread, and other workers still need it.
             exit.wait().await;
         };
