@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Op, Source};
+use tollgate_core::{Act, Op, PlainStore, Source, Time};
 
 use super::costs::Costs;
 use super::distribution::{Prefetch, parts_of};
@@ -55,6 +55,22 @@ struct Slice {
     left: Costs,
     /// When it was asked for, in microseconds.
     since: u64,
+    /// From when on it would not count any more if nothing else did, in microseconds.
+    counts_until: u64,
+}
+
+impl Slice {
+    fn new(size: Costs, context: &Context<'_>) -> Slice {
+        let items = context.op.items();
+        let (now, items) = (context.now, size.items(&items));
+        let charge = context.op.op(&items).with_act(Act::Charge);
+        let charged = Time::from_micros(now).map(|at| PlainStore::default().apply_one(&charge, at));
+        let counts_for = charged
+            .and_then(Result::ok)
+            .map_or(u64::MAX, |charged| charged.reset_after.as_micros());
+        let (id, left) = (context.node.ids.next(), size.clone());
+        Slice { id, size, left, since: now, counts_until: now.saturating_add(counts_for) }
+    }
 }
 
 /// A slice that was asked for.
@@ -73,7 +89,7 @@ pub(crate) struct Note {
 impl PrefetchedKey {
     /// Takes a cost from the oldest slices. Returns how much of it does not count any more at the store.
     fn take(&mut self, mut costs: Costs, context: &Context<'_>) -> u64 {
-        let (mut late, counts_for) = (0_u64, context.op.least_reset_after());
+        let mut late = 0_u64;
         self.is_touched = true;
         self.left.subtract(&costs);
         for slice in &mut self.slices {
@@ -81,7 +97,7 @@ impl PrefetchedKey {
             slice.left.subtract(&costs);
             let taken = before.less(&slice.left);
             costs.subtract(&taken);
-            if context.now.saturating_sub(slice.since) >= counts_for {
+            if context.now >= slice.counts_until {
                 late = late.saturating_add(taken.iter().max().unwrap_or(0));
             }
             if costs.is_none() {
@@ -92,6 +108,16 @@ impl PrefetchedKey {
             self.closed.push(self.slices.remove(0));
         }
         late
+    }
+
+    /// Closes slices that were taken in an earlier window: those of several windows together could exceed the
+    /// limit.
+    fn close_old(&mut self, context: &Context<'_>) {
+        let oldest = context.now.saturating_sub(context.op.least_reset_after());
+        while let Some(slice) = self.slices.first().filter(|slice| slice.since <= oldest) {
+            self.left.subtract(&slice.left);
+            self.closed.push(self.slices.remove(0));
+        }
     }
 
     /// Returns whether more than half of the last slice is spent, and more is to be had.
@@ -126,8 +152,7 @@ impl PrefetchedKey {
             return None;
         }
         let size: Costs = costs.iter().map(|cost| cost.saturating_mul(count)).collect();
-        let (id, since) = (context.node.ids.next(), context.now);
-        Some(Slice { id, left: size.clone(), size, since })
+        Some(Slice::new(size, context))
     }
 
     /// Returns the slice to ask for in a call.
@@ -209,6 +234,7 @@ impl LocalKey for PrefetchedKey {
     }
 
     fn answer(&mut self, op: &Op<'_>, context: &Context<'_>) -> Option<LocalAnswer> {
+        self.close_old(context);
         let known = self.known.as_ref().filter(|_| !self.slices.is_empty())?;
         let (costs, mut left) = (Costs::of(op), self.left.clone());
         if !costs.fits_in(&left) {

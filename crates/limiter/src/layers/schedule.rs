@@ -50,7 +50,7 @@ impl Schedule {
         let mut state = self.lock();
         let is_free = !state.is_served;
         state.is_served = true;
-        is_free.then_some(Service { schedule: self, has_ended: false })
+        is_free.then(|| Service { schedule: self, has_ended: false })
     }
 
     /// Takes all keys, due or not.
@@ -86,5 +86,40 @@ impl Service<'_> {
             state.due.pop();
         }
         Some(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_task_serves_a_schedule() {
+        let schedule = Schedule::default();
+        assert!(schedule.push(Instant::now(), 1));
+        let mut service = schedule.serve().unwrap();
+        assert!(schedule.serve().is_none());
+        assert!(!schedule.push(Instant::now(), 2));
+        assert_eq!(service.next(9).await.map(|keys| keys.len()), Some(2));
+        assert_eq!(service.next(9).await, None);
+        assert!(schedule.push(Instant::now(), 3));
+        // A task that ends in between, as when its runtime stops, can be followed by another.
+        drop(schedule.serve());
+        assert!(schedule.serve().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_wait_until_they_are_due() {
+        let (schedule, now) = (Schedule::default(), Instant::now());
+        for (millis, key) in [(30, 1), (20, 2), (25, 3)] {
+            let _ = schedule.push(now + Duration::from_millis(millis), key);
+        }
+        let mut service = schedule.serve().unwrap();
+        let mut order = Vec::new();
+        while let Some(keys) = service.next(1).await {
+            order.extend(keys);
+        }
+        assert_eq!(order, [2, 3, 1]);
+        assert!(now.elapsed() >= Duration::from_millis(30));
     }
 }

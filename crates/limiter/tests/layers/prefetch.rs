@@ -118,17 +118,29 @@ async fn a_slice_is_spent_while_the_store_is_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn quota_that_is_spent_after_its_window_is_measured() {
-    let node = one(&["sliding-log 1000/s"]);
+async fn quota_that_is_spent_when_it_counts_no_more_is_measured() {
+    let node = one(&["gcra 1000/s"]);
     warm_up(&node, 32).await;
     let (before, mut late) = (node.stats().prefetched, 0);
     // Slowly enough that no further slice is needed, and often enough that this one is kept.
-    for _ in 0..15 {
+    for _ in 0..9 {
         pass(90).await;
         node.check().await.into_result().unwrap();
         late = node.stats().over_admitted;
     }
-    assert!(late >= 3 && late <= before, "{late}");
+    assert_eq!((late, node.stats().prefetched), (9, before - 9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slice_is_not_spent_in_a_later_window() {
+    let node = one(&["sliding-log 1000/s"]);
+    warm_up(&node, 32).await;
+    for _ in 0..11 {
+        pass(90).await;
+        assert_eq!(node.check().await.source, Source::Prefetch);
+    }
+    pass(90).await;
+    assert_eq!((node.check().await.source, node.stats().over_admitted), (Source::Store, 0));
 }
 
 #[tokio::test(start_paused = true)]
