@@ -107,6 +107,7 @@ impl<S: Store + 'static, K: LocalKey> Local<S, K> {
             Lookup::Forward => Apply::Pending(Box::pin(async move {
                 let part = shared.begin(settings, op, 0);
                 shared.call(vec![part], out).await;
+                shared.answer_denied(settings, ops, out);
             })),
             Lookup::Wait(answered) => Apply::Pending(Box::pin(async move {
                 answered.await;
@@ -134,6 +135,24 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
         }
         if !parts.is_empty() {
             self.call(parts, out).await;
+            self.answer_denied(settings, ops, out);
+        }
+    }
+
+    /// Answers checks that the store has denied because this node holds the quota itself: it may have taken it
+    /// in the same call.
+    fn answer_denied(
+        self: &Arc<Self>,
+        settings: K::Settings,
+        ops: &[Op<'_>],
+        out: &mut [Result<Decision, StoreError>],
+    ) {
+        for (op, out) in ops.iter().zip(out) {
+            if out.as_ref().is_ok_and(|decision| !decision.allowed)
+                && let Lookup::Answered(decision) = self.look_up(settings, op)
+            {
+                *out = Ok(decision);
+            }
         }
     }
 

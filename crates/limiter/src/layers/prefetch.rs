@@ -170,6 +170,10 @@ impl PrefetchedKey {
         Some(slice)
     }
 
+    fn is_fetching(&self) -> bool {
+        self.fetch.as_ref().is_some_and(|fetch| fetch.is_awaited)
+    }
+
     /// Forgets what does not count any more at the store.
     fn forget_old(&mut self, context: &Context<'_>) {
         let longest = context.op.full_reset_after();
@@ -252,7 +256,12 @@ impl LocalKey for PrefetchedKey {
     }
 
     fn awaits(&self, _: &Op<'_>) -> bool {
-        self.fetch.as_ref().is_some_and(|fetch| fetch.is_awaited)
+        self.is_fetching()
+    }
+
+    /// Not before the slice that is asked for is there.
+    fn is_worth_waking(&self) -> bool {
+        !self.is_fetching()
     }
 
     fn begin(&mut self, reason: Reason<'_>, context: &Context<'_>) -> Writes<Note> {

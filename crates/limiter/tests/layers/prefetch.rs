@@ -50,6 +50,23 @@ async fn all_nodes_together_are_exact() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_check_is_not_denied_because_its_own_node_has_taken_the_rest() {
+    // All at once: the slices are taken between the checks of one call.
+    for checks in [4, 10, 100, 1_000] {
+        let node = one(&LIMIT);
+        let mut allowed = 0;
+        for _ in 0..1_000 / checks {
+            let (keys, mut decisions) = (vec!["a"; checks], Vec::new());
+            node.limiter.check_many(keys, &mut decisions).await;
+            let each = decisions.into_iter().map(Result::unwrap);
+            allowed += each.filter(|decision| decision.allowed).count();
+            settle().await;
+        }
+        assert_eq!(allowed, 1_000, "{checks} at once");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_spent_is_given_back() {
     let node = one(&LIMIT);
     let used = warm_up(&node, 16).await;

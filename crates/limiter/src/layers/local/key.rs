@@ -39,6 +39,11 @@ pub(crate) trait LocalKey: Send + Sized + 'static {
     /// Returns whether a check that cannot be answered now should await the answer to the calls under way.
     fn awaits(&self, op: &Op<'_>) -> bool;
 
+    /// Returns whether checks that await an answer should go on after this one.
+    fn is_worth_waking(&self) -> bool {
+        true
+    }
+
     /// Begins a call of the store.
     fn begin(&mut self, reason: Reason<'_>, context: &Context<'_>) -> Writes<Self::Note>;
 
@@ -205,8 +210,8 @@ impl<K: LocalKey> Tracked<K> {
         self.calls = self.calls.saturating_sub(1);
         let context = Context { node, op: &self.op, now };
         let over_admitted = self.key.finish(&call.writes, answers, &context);
-        if let Some(answered) = self.answered.take() {
-            answered.notify_waiters();
+        if self.calls == 0 || self.key.is_worth_waking() {
+            self.answered.take().inspect(|answered| answered.notify_waiters());
         }
         over_admitted
     }
