@@ -5,6 +5,7 @@
 
 mod bytes;
 mod diagnostics;
+mod distribution;
 mod duration;
 mod limit_list;
 mod limits;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "config/distribution.rs"]
+mod distribution;
 #[path = "config/fuzz.rs"]
 mod fuzz;
 #[path = "config/limits.rs"]
@@ -42,12 +44,13 @@ fn errors(text: &str) -> String {
 
 #[test]
 fn every_error_has_its_exact_message_and_position() {
-    let tables: [(&str, &[(&str, &str)]); 7] = [
+    let tables: [(&str, &[(&str, &str)]); 8] = [
         ("syntax", &syntax::CASES),
         ("shape", &shape::CASES),
         ("server", &server::CASES),
         ("store", &store::CASES),
         ("policy", &policy::CASES),
+        ("distribution", &distribution::CASES),
         ("overrides", &overrides::CASES),
         ("rule and lists", &rules::CASES),
     ];

@@ -9,14 +9,17 @@ use super::value::Value;
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("min", 60_000), ("m", 60_000), ("h", 3_600_000)];
 
-/// Reads a duration from 1 ms to `max`.
+/// Shortest duration.
+const MIN: Duration = Duration::from_millis(1);
+
+/// Reads a duration from [`MIN`] to `max`.
 pub(super) fn read(
     diagnostics: &mut Diagnostics<'_>,
     value: &Value<'_>,
     max: &str,
 ) -> Option<Duration> {
-    let expected = format!("a duration in ms, s, min or h, such as \"5s\", from 1ms to {max}");
-    let range = Duration::from_millis(1)..=parse(max).unwrap_or_default();
+    let expected = format!("a duration in ms, s, min or h, such as \"5s\", from {MIN:?} to {max}");
+    let range = MIN..=parse(max).unwrap_or_default();
     let fits = |duration: &Duration| range.contains(duration);
     value.parsed(diagnostics, &expected, |text| parse(text).filter(fits))
 }

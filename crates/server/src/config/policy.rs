@@ -1,7 +1,7 @@
 //! `[policy.NAME]`: the limits of a policy and how they are applied.
 
 use tollgate::Enforce;
-use tollgate::layers::OnFailure;
+use tollgate::layers::{Distribution, OnFailure};
 use tollgate_core::{Limit, MAX_NAME_BYTES, Name, Policy};
 use tollgate_http::Dialect;
 
@@ -14,10 +14,6 @@ use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY, unit_of_candidate_alone};
 
 /// Maximum number of policies in a file.
 const MAX_POLICIES: usize = 10_000;
-
-/// How nodes share their counts, and whether that is supported yet.
-const DISTRIBUTION: [(&str, bool); 3] =
-    [("strict", true), ("write-behind", false), ("prefetch", false)];
 
 /// A policy and how the server applies it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +32,9 @@ pub struct PolicyConfig {
     pub headers: Dialect,
     /// What a check returns while a remote store is unavailable.
     pub on_failure: OnFailure,
+    /// Who decides the checks: a remote store, or the server from what it knows. Only [`Distribution::Strict`]
+    /// is possible for limits of different subjects; see [`Distribution::is_possible_for`] for others.
+    pub distribution: Distribution,
 }
 
 impl PolicyConfig {
@@ -49,6 +48,7 @@ impl PolicyConfig {
             overrides: Vec::new(),
             headers: Dialect::default(),
             on_failure: OnFailure::default(),
+            distribution: Distribution::default(),
         }
     }
 
@@ -119,11 +119,7 @@ impl PolicyConfig {
             let choices = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
             self.headers = value.choice(diagnostics, &choices).unwrap_or_default();
         }
-        let is_unsupported =
-            |value: &Value<'_>| value.choice(diagnostics, &DISTRIBUTION) == Some(false);
-        if let Some(value) = table.take("distribution").filter(is_unsupported) {
-            diagnostics.unsupported(value.at(), value.path());
-        }
+        self.read_distribution(diagnostics, table);
         if let Some(value) = table.take("on_failure") {
             let choices = OnFailure::ALL.map(|mode| (mode.name(), mode));
             self.on_failure = value.choice(diagnostics, &choices).unwrap_or_default();

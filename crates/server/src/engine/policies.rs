@@ -89,6 +89,9 @@ pub(crate) fn check(config: &PolicyConfig) -> Option<String> {
     {
         return Some(format!("an override of {name}: {}", misfit.message));
     }
+    if let Some(misfit) = config.distribution_misfit() {
+        return Some(format!("the distribution of {name} {misfit}"));
+    }
     let longest = MAX_NAME_BYTES - CANDIDATE_SUFFIX.len();
     let is_long = !config.candidate.is_empty() && name.len() > longest;
     is_long

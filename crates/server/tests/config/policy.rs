@@ -1,7 +1,7 @@
 //! `[policy.NAME]`.
 
 /// Config files and the errors they give.
-pub(crate) const CASES: [(&str, &str); 36] = [
+pub(crate) const CASES: [(&str, &str); 34] = [
     (
         "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
         "1:9: policy: name \"a b\" contains ' '; expected letters, digits, '-', '_' or '.'",
@@ -32,7 +32,7 @@ pub(crate) const CASES: [(&str, &str); 36] = [
         "[policy.cl.throttle]\nlimits = [\"gcra 1/s\"]",
         "1:9: missing key policy.cl.limits; expected limits = [\"…\"]\n1:12: unknown key \
          policy.cl.throttle; expected limits, candidate, overrides, enforce, headers, \
-         distribution or on_failure",
+         distribution, flush, cap, read, max_slice or on_failure",
     ),
     ("[policy.a]", "1:9: missing key policy.a.limits; expected limits = [\"…\"]"),
     ("[policy.a]\nlimits = []", "2:10: policy.a.limits is empty; expected at least one limit"),
@@ -89,13 +89,13 @@ pub(crate) const CASES: [(&str, &str); 36] = [
     (
         "[policy.a]\nlimts = [\"gcra 1/s\"]",
         "1:9: missing key policy.a.limits; expected limits = [\"…\"]\n2:1: unknown key \
-         policy.a.limts; expected limits, candidate, overrides, enforce, headers, distribution \
-         or on_failure (did you mean \"limits\"?)",
+         policy.a.limts; expected limits, candidate, overrides, enforce, headers, distribution, \
+         flush, cap, read, max_slice or on_failure (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nlimit = \"gcra 1/s\"",
         "3:1: unknown key policy.a.limit; expected limits, candidate, overrides, enforce, \
-         headers, distribution or on_failure (did you mean \"limits\"?)",
+         headers, distribution, flush, cap, read, max_slice or on_failure (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \"shadw\"",
@@ -128,15 +128,6 @@ pub(crate) const CASES: [(&str, &str); 36] = [
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nheaders = false",
         "3:11: policy.a.headers is a boolean; expected ietf, draft-8, draft-7, draft-6, \
          x-epoch, x-delta, leaky or none",
-    ),
-    (
-        "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"prefech\"",
-        "3:16: policy.a.distribution is \"prefech\"; expected strict, write-behind or prefetch \
-         (did you mean \"prefetch\"?)",
-    ),
-    (
-        "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = []",
-        "3:16: policy.a.distribution is a list; expected strict, write-behind or prefetch",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\non_failure = \"open\"",

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::layers::OnFailure;
+use tollgate::layers::{Distribution, OnFailure};
 use tollgate::{Enforce, Name, WhenFull};
 use tollgate_http::Dialect;
 use tollgate_server::{Config, HttpLimits, Listen, OverrideLimits, RespLimits};
@@ -45,6 +45,7 @@ fn the_example_of_the_design_is_valid() {
     assert_eq!(config.store.timeout, Duration::from_millis(20));
     let [login, api] = config.policies.as_slice() else { panic!("two policies") };
     assert_eq!((login.on_failure, api.on_failure), (OnFailure::Deny, OnFailure::Allow));
+    assert_eq!(api.distribution, Distribution::Strict);
     assert_eq!((login.policy.name().as_str(), login.policy.limits().len()), ("login", 2));
     assert_eq!((login.headers, login.enforce), (Dialect::Ietf, Enforce::On));
     assert_eq!(api.candidate, ["gcra 50/s burst 100".parse().unwrap()]);
@@ -60,17 +61,15 @@ fn the_example_of_the_design_is_valid() {
 fn unsupported_settings_are_reported() {
     let expected = "3:19: server.trusted_proxies is not supported yet\n\
                     4:15: server.ipv6_prefix is not supported yet\n\
-                    23:1: rule is not supported yet\n\
-                    28:2: lists is not supported yet";
+                    25:1: rule is not supported yet\n\
+                    30:2: lists is not supported yet";
     assert_eq!(lines(&parse(DESIGN).unsupported), expected);
-    let rest = "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"prefetch\"\n\
-                [server]\ngrpc = \"127.0.0.1:8081\"\n\
+    let rest = "[server]\ngrpc = \"127.0.0.1:8081\"\n\
                 tls = { cert = \"a\", key = \"b\", client_ca = \"c\" }\n\
                 auth = { token_file = \"a\", admin_token_file = \"b\" }\n";
-    let expected = "3:16: policy.a.distribution is not supported yet\n\
-                    5:8: server.grpc is not supported yet\n\
-                    6:1: server.tls is not supported yet\n\
-                    7:1: server.auth is not supported yet";
+    let expected = "2:8: server.grpc is not supported yet\n\
+                    3:1: server.tls is not supported yet\n\
+                    4:1: server.auth is not supported yet";
     let config = parse(rest);
     assert_eq!(lines(&config.unsupported), expected);
     assert_eq!(config.server.grpc, at("127.0.0.1:8081"));
