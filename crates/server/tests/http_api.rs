@@ -4,6 +4,8 @@
 
 #[path = "http_api/candidates.rs"]
 mod candidates;
+#[path = "http_api/distribution.rs"]
+mod distribution;
 #[path = "http_api/enforcement.rs"]
 mod enforcement;
 #[path = "http_api/layers.rs"]

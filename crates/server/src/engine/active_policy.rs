@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tollgate::Enforce;
-use tollgate::layers::{OnFailure, PolicyLayers};
+use tollgate::layers::{Distribution, OnFailure, PolicyLayers};
 use tollgate_core::{Limit, Name, Policy, Request, RequestError};
 use tollgate_http::Dialect;
 
@@ -23,6 +23,7 @@ pub(crate) struct ActivePolicy {
     enforce: Enforce,
     dialect: Dialect,
     on_failure: OnFailure,
+    distribution: Distribution,
     candidate: Option<Policy>,
     overrides: Overrides,
     candidate_overrides: Overrides,
@@ -45,7 +46,7 @@ pub(crate) struct ChangedLimits {
 
 impl ActivePolicy {
     pub(crate) fn new(config: PolicyConfig, counts: Arc<OutcomeCounters>) -> ActivePolicy {
-        let PolicyConfig { policy, enforce, candidate, overrides, headers, on_failure } = config;
+        let PolicyConfig { policy, enforce, candidate, overrides, headers, .. } = config;
         let line = |limit: &Limit| serde_json::Value::from(limit.to_string()).to_string().into();
         let off = (enforce == Enforce::Off).then(|| Policy::new(policy.name().clone(), Vec::new()));
         // Overrides fit: that is checked when a policy is set.
@@ -54,7 +55,8 @@ impl ActivePolicy {
         ActivePolicy {
             enforce,
             dialect: headers,
-            on_failure,
+            on_failure: config.on_failure,
+            distribution: config.distribution,
             candidate_overrides: Overrides::new(candidate.len(), &overrides, replace_candidate),
             overrides: Overrides::new(policy.limits().len(), &overrides, replace),
             override_count: overrides.len(),
@@ -94,6 +96,16 @@ impl ActivePolicy {
         self.on_failure
     }
 
+    pub(crate) fn distribution(&self) -> Distribution {
+        self.distribution
+    }
+
+    /// Returns how much more than one of its limits all nodes together may admit to a key.
+    pub(crate) fn max_over_admission(&self, nodes: u32) -> u64 {
+        let beyond = |limit| self.distribution.max_over_admission(limit, nodes);
+        self.applied().limits().iter().map(beyond).max().unwrap_or_default()
+    }
+
     /// Returns whether its checks fail while the store is unavailable: it chose that, or it has a limit that
     /// only the store can decide.
     pub(crate) fn fails_without_store(&self) -> bool {
@@ -105,7 +117,9 @@ impl ActivePolicy {
 
     /// Returns what the layers do for it, and for its candidate, whose decisions are compared with its own.
     pub(crate) fn layers(&self) -> impl Iterator<Item = (Name, PolicyLayers)> {
-        let layers = PolicyLayers::default().with_on_failure(self.on_failure);
+        let layers = PolicyLayers::default()
+            .with_on_failure(self.on_failure)
+            .with_distribution(self.distribution);
         let policies = [Some(&self.policy), self.candidate.as_ref()].into_iter().flatten();
         policies.map(move |policy| (policy.name().clone(), layers))
     }

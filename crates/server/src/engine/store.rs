@@ -111,8 +111,10 @@ impl StoreHandle {
         if out.iter().any(|answer| source(answer) == Some(Source::Store)) {
             return true;
         }
-        let is_cached = out.iter().all(|answer| source(answer) == Some(Source::Cache));
-        !is_cached && !layers.stats().is_open
+        // What the server knew or had taken ahead was answered without the store, whether it is up or not.
+        let was_known =
+            |answer: &Result<Decision, _>| answer.as_ref().is_ok_and(|one| !one.degraded);
+        !out.iter().all(was_known) && !layers.stats().is_open
     }
 
     #[cold]

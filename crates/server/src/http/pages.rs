@@ -88,6 +88,7 @@ struct ListedPolicy<'a> {
     enforce: String,
     headers: &'a str,
     on_failure: &'a str,
+    distribution: &'a str,
     overrides: usize,
 }
 
@@ -101,6 +102,7 @@ impl<'a> ListedPolicy<'a> {
             enforce: policy.enforce().to_string(),
             headers: policy.dialect().name(),
             on_failure: policy.on_failure().name(),
+            distribution: policy.distribution().name(),
             overrides: policy.overrides(),
         }
     }

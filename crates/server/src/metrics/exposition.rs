@@ -10,7 +10,6 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
-use tollgate_core::Source;
 
 use crate::engine::Engine;
 use crate::engine::counts::{Outcome, OutcomeCounters, Reloads};
@@ -20,11 +19,11 @@ use crate::policy::INLINE_POLICY;
 /// The `content-type` of the response.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Maximum number of policies with time series of their own. The rest are summed, which bounds the size of
+/// Maximum number of policies with time series of their own. The rest share one, which bounds the size of
 /// the response.
-const MAX_POLICIES: usize = 1_000;
+pub(super) const MAX_POLICIES: usize = 1_000;
 /// The policy label of the rest. No policy can have this name.
-const OTHERS: &str = "(others)";
+pub(super) const OTHERS: &str = "(others)";
 
 /// The connection limits of each protocol, which count the open connections.
 #[derive(Debug, Clone)]
@@ -117,37 +116,6 @@ impl Exposition {
         counter(encoder, "keys_rejected", help, stats.rejected)
     }
 
-    /// Encodes what the layers around a remote store do.
-    fn layers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let Some((stats, sources)) = self.engine.layer_stats().zip(self.engine.sources.as_ref())
-        else {
-            return Ok(());
-        };
-        let help = "Number of checks and reservations that were decided, by where";
-        let mut metric = encoder.encode_descriptor("answers", help, None, MetricType::Counter)?;
-        for source in Source::ALL {
-            let labels = [("source", source.name())];
-            ConstCounter::new(sources.total(source)).encode(metric.encode_family(&labels)?)?;
-        }
-        let (name, help) = ("layer_calls_saved", "Number of store calls that a layer saved");
-        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        let saved = [("deny_cache", stats.denied_by_cache), ("coalesce", stats.calls_coalesced)];
-        for (layer, number) in saved {
-            let labels = [("layer", layer)];
-            ConstCounter::new(number).encode(metric.encode_family(&labels)?)?;
-        }
-        let help = "Number of operations that the store did not answer";
-        counter(encoder, "store_failures", help, stats.failures)?;
-        let help = "Whether the store is asked only now and then because it fails (1) or not (0)";
-        gauge(encoder, "breaker_open", help, i64::from(stats.is_open))?;
-        let help = "Memory in use by the layers";
-        gauge(encoder, "layer_memory_bytes", help, whole(stats.memory))?;
-        let help = "Maximum memory of the layers";
-        gauge(encoder, "layer_memory_limit_bytes", help, whole(stats.max_memory))?;
-        let help = "Number of servers that share the store, as configured";
-        gauge(encoder, "nodes", help, i64::from(stats.nodes))
-    }
-
     fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Reloads { success, failure } = &self.engine.reloads;
         let help = "Number of config reloads, by outcome";
@@ -213,16 +181,26 @@ impl Collector for Exposition {
     }
 }
 
-fn whole(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+pub(super) fn whole<N: TryInto<i64>>(number: N) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
 }
 
-fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: i64) -> fmt::Result {
+pub(super) fn gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: i64,
+) -> fmt::Result {
     let gauge = ConstGauge::new(value);
     gauge.encode(encoder.encode_descriptor(name, help, None, ConstGauge::<i64>::TYPE)?)
 }
 
-fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+pub(super) fn counter(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: u64,
+) -> fmt::Result {
     let counter = ConstCounter::new(value);
     counter.encode(encoder.encode_descriptor(name, help, None, ConstCounter::<u64>::TYPE)?)
 }

@@ -16,14 +16,14 @@ use crate::support::http::Response;
 use crate::{Fixture, policies};
 
 /// A server on a store with layers, which can be switched off.
-struct Layered {
+pub(crate) struct Layered {
     store: Arc<SwitchableStore>,
-    server: Server,
-    client: Client,
+    pub(crate) server: Server,
+    pub(crate) client: Client,
 }
 
 impl Layered {
-    fn new(toml: &str) -> Layered {
+    pub(crate) fn new(toml: &str) -> Layered {
         let clock = Clock::manual();
         let memory = MemoryStore::builder().clock(clock.clone()).build().unwrap();
         let store = Arc::new(SwitchableStore { memory, is_down: AtomicBool::new(false) });
@@ -233,12 +233,15 @@ fn degraded_answers_are_not_compared_with_the_candidate() {
     assert_eq!(differences.map(|(_, count)| count).sum::<f64>(), 0.0, "{metrics:#?}");
 }
 
+/// Where the store is in memory, there is nothing between: every check is decided by it.
 #[test]
 fn a_memory_store_has_no_layers() {
-    let fixture = &mut Fixture::new("[policy.default]\nlimits = [\"gcra 1/s\"]");
+    let fixture = &mut Fixture::new(
+        "[policy.default]\nlimits = [\"gcra 1/s\"]\ndistribution = \"write-behind\"",
+    );
     fixture.check("default", "a");
     let metrics = samples(&mut fixture.client);
-    for name in ["answers", "layer", "breaker", "nodes", "store_failures"] {
+    for name in ["answers", "layer", "breaker", "nodes", "store_failures", "over"] {
         let name = format!("tollgate_{name}");
         assert!(!metrics.keys().any(|known| known.starts_with(&name)), "{name}: {metrics:#?}");
     }

@@ -9,6 +9,7 @@ const POLICIES: &str = "
 [policy.default]
 limits = [\"gcra 1/s burst 100\"]
 on_failure = \"deny\"
+distribution = \"prefetch\"
 [policy.api]
 limits = [\"gcra 100/s burst 200\", \"fixed-window 1000000/month per user\"]
 candidate = [\"gcra 50/s burst 100\"]
@@ -40,6 +41,7 @@ fn policies_are_listed_without_keys() {
             "enforce": "25%",
             "headers": "x-epoch",
             "on_failure": "allow",
+            "distribution": "strict",
             "overrides": 2,
         },
         {
@@ -49,6 +51,7 @@ fn policies_are_listed_without_keys() {
             "enforce": "on",
             "headers": "ietf",
             "on_failure": "deny",
+            "distribution": "prefetch",
             "overrides": 0,
         },
     ]});
