@@ -9,7 +9,6 @@ mod support;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use support::command_stats::calls_during;
 use support::errors::with_causes;
 use support::operations::{Operation, apply_all, connect, policy};
 use tokio::runtime::Runtime;
@@ -18,7 +17,7 @@ use tollgate_core::{
     Act, Apply, Decision, Id, Item, Key, Limit, LimitStatuses, MAX_COALESCED, MAX_COST, Name, Op,
     Span, Store, StoreError, Time,
 };
-use tollgate_fixtures::{Cluster, Server};
+use tollgate_fixtures::{Cluster, Server, calls_during};
 use tollgate_redis::{MAX_LIMITS, RedisStore};
 
 /// Number of random cases in an ordinary run.

@@ -11,14 +11,13 @@ use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use support::command_stats::calls_during;
 use support::errors::with_causes;
 use support::operations::{
     Operation, Rng, apply, apply_all, connect, policy, short_lived_policies,
 };
 use tokio::runtime::Runtime;
 use tollgate_core::{Act, Decision, Policy};
-use tollgate_fixtures::{Server, wait_until};
+use tollgate_fixtures::{Server, calls_during, wait_until};
 use tollgate_redis::RedisStore;
 
 /// How many units fit into each of the policies below.

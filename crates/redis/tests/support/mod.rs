@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "each test program uses a part of them")]
 
 pub(crate) mod calendar;
-pub(crate) mod command_stats;
 pub(crate) mod errors;
 pub(crate) mod operations;
 pub(crate) mod workers;
