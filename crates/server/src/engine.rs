@@ -96,13 +96,6 @@ impl Engine {
         self.store.is_up()
     }
 
-    /// Tells a remote store what it does not know yet.
-    pub(crate) async fn flush(&self) {
-        if let Some(layers) = self.store.layers() {
-            layers.flush().await;
-        }
-    }
-
     /// Returns what the layers around the store have done; `None` if it has none.
     pub(crate) fn layer_stats(&self) -> Option<LayerStats> {
         self.store.layers().map(LayeredStore::stats)
@@ -176,6 +169,13 @@ impl Engine {
         if let Ok(op) = probe.op(&items) {
             // If it fails, a check finds that out, and reports it.
             let _ = apply_one(layers, &op, None).await;
+        }
+    }
+
+    /// Tells a remote store what it does not know yet, since the server stops.
+    pub(crate) async fn flush(&self) {
+        if let Some(layers) = self.store.layers() {
+            layers.flush().await;
         }
     }
 

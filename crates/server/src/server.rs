@@ -173,7 +173,8 @@ impl Server {
             let (engine, exit) = (Arc::clone(&self.engine), Arc::clone(&exit));
             let (connections, stopped) = (connections.clone(), stopped.clone());
             // The workers share the connection to a remote store.
-            let (warm_up, at_end) = ((id == 0).then(|| Arc::clone(&engine)), Arc::clone(&engine));
+            let warm_up = (id == 0).then(|| Arc::clone(&engine));
+            let last = Arc::clone(&engine);
             self.spawn("tollgate-worker", move || {
                 let worker = Worker::new(id);
                 let resp = resp::Service::new(Rc::clone(&worker), Arc::clone(&engine), limits.resp);
@@ -184,7 +185,7 @@ impl Server {
                     if let Some(engine) = warm_up {
                         tokio::task::spawn_local(async move { engine.warm_up().await });
                     }
-                    worker.run(incoming, stopped, exit, serve, at_end.flush()).await;
+                    worker.run(incoming, stopped, exit, serve, last.flush()).await;
                 }
             })?;
             workers.push(sender);

@@ -10,12 +10,15 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use tokio::sync::{Barrier, mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use super::acceptor::Incoming;
 use super::pool::Pool;
 
-/// How long connections may take to finish when the server stops.
+/// How long it may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// The part of it that connections may take to finish. The rest is for the store.
+const CONNECTIONS_TIMEOUT: Duration = Duration::from_secs(4);
 /// An output buffer that has grown beyond this is not kept.
 const MAX_KEPT_BYTES: usize = 256 * 1024;
 
@@ -73,14 +76,15 @@ impl Worker {
         }
     }
 
-    /// Serves connections as they come in, until the server stops. `flush` is the last thing that is done.
+    /// Serves connections as they come in, until the server stops. The last worker that has finished does what
+    /// remains to be done.
     pub(crate) async fn run<P, S: Future<Output = ()> + 'static>(
         self: Rc<Worker>,
         mut incoming: mpsc::UnboundedReceiver<Incoming<P>>,
         mut stopped: watch::Receiver<bool>,
         exit: Arc<Barrier>,
         serve: impl Fn(Incoming<P>) -> S,
-        flush: impl Future<Output = ()>,
+        finish: impl Future<Output = ()>,
     ) {
         let mut connections = JoinSet::new();
         loop {
@@ -93,13 +97,17 @@ impl Worker {
             }
         }
         self.stop();
-        let finish = async {
-            while connections.join_next().await.is_some() {}
-            flush.await;
+        let begin = Instant::now();
+        let all_closed = async { while connections.join_next().await.is_some() {} };
+        let _ = timeout_at(begin + CONNECTIONS_TIMEOUT, all_closed).await;
+        let end = async {
+            if exit.wait().await.is_leader() {
+                finish.await;
+            }
             // The connection to a remote store may live on this thread, and other workers still need it.
             exit.wait().await;
         };
-        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, finish).await;
+        let _ = timeout_at(begin + SHUTDOWN_TIMEOUT, end).await;
     }
 }
 

@@ -1,6 +1,7 @@
-//! `distribution` of policies: the bounds it promises, as metrics.
+//! `distribution` of policies: the bounds it promises, as metrics; and what a server leaves behind.
 
 use tollgate::layers::{Distribution, WriteBehind};
+use tollgate_core::{Act, Name, Policy, Request};
 
 use crate::layers::Layered;
 use crate::metrics::samples;
@@ -73,5 +74,28 @@ fn a_distribution_that_is_not_possible_is_an_error() {
         let error = layered.server.set_policies(&policies).unwrap_err().to_string();
         let message = format!("the distribution of a is \"write-behind\"; {expected}");
         assert!(error.contains(&message), "{error}");
+    }
+}
+
+/// What was admitted is charged, and what was taken ahead is given back.
+#[test]
+fn a_server_that_stops_leaves_an_exact_count() {
+    for (settings, gauge) in [
+        ("distribution = \"write-behind\"\nflush = \"1s\"", "tollgate_layer_unwritten"),
+        ("distribution = \"prefetch\"\nmax_slice = \"50%\"", "tollgate_layer_prefetched"),
+    ] {
+        let limit = "fixed-window 100/day";
+        let mut layered =
+            Layered::new(&format!("[policy.default]\nlimits = [\"{limit}\"]\n{settings}"));
+        for _ in 0..10 {
+            assert_eq!(layered.check("{\"key\":\"a\"}").0, 200);
+        }
+        println!("{gauge} {}", samples(&mut layered.client)[gauge]);
+        let Layered { store, server, .. } = layered;
+        server.stop();
+        let policy = Policy::parse(Name::default(), [limit]).unwrap();
+        let peek =
+            Request::of("a").with_op(&policy, Act::Peek, |op| store.memory.apply_one(op, None));
+        assert_eq!(peek.unwrap().unwrap().remaining, Some(90), "{settings}");
     }
 }

@@ -17,7 +17,7 @@ use crate::{Fixture, policies};
 
 /// A server on a store with layers, which can be switched off.
 pub(crate) struct Layered {
-    store: Arc<SwitchableStore>,
+    pub(crate) store: Arc<SwitchableStore>,
     pub(crate) server: Server,
     pub(crate) client: Client,
 }
@@ -54,7 +54,7 @@ impl Layered {
         }
     }
 
-    fn check(&mut self, json: &str) -> (u16, Value) {
+    pub(crate) fn check(&mut self, json: &str) -> (u16, Value) {
         let response = self.client.post("/v1/check", json);
         (response.status, response.json())
     }
