@@ -53,8 +53,10 @@ struct Slice {
     id: WriteId,
     size: Costs,
     left: Costs,
-    /// When it was asked for, in microseconds.
+    /// When it was first asked for, in microseconds.
     since: u64,
+    /// When it was asked for last: the store has charged it no earlier than `since`, and hardly later than this.
+    sent_at: u64,
     /// From when on it would not count any more if nothing else did, in microseconds.
     counts_until: u64,
 }
@@ -69,7 +71,8 @@ impl Slice {
             .and_then(Result::ok)
             .map_or(u64::MAX, |charged| charged.reset_after.as_micros());
         let (id, left) = (context.node.ids.next(), size.clone());
-        Slice { id, size, left, since: now, counts_until: now.saturating_add(counts_for) }
+        let counts_until = now.saturating_add(counts_for);
+        Slice { id, size, left, since: now, sent_at: now, counts_until }
     }
 }
 
@@ -158,8 +161,12 @@ impl PrefetchedKey {
     /// Returns the slice to ask for in a call.
     fn fetch(&mut self, reason: Reason<'_>, context: &Context<'_>) -> Option<Slice> {
         if let Some(fetch) = &mut self.fetch {
-            let is_lost = !std::mem::replace(&mut fetch.is_awaited, true);
-            return is_lost.then(|| fetch.slice.clone());
+            if fetch.is_awaited {
+                return None;
+            }
+            fetch.is_awaited = true;
+            fetch.slice.sent_at = context.now;
+            return Some(fetch.slice.clone());
         }
         let slice = match reason {
             Reason::Decide(op) if op.act == Act::Check => self.next_slice(op, true, context),
@@ -176,10 +183,9 @@ impl PrefetchedKey {
 
     /// Forgets what does not count any more at the store.
     fn forget_old(&mut self, context: &Context<'_>) {
-        let longest = context.op.full_reset_after();
-        let counts = |slice: &Slice| context.now.saturating_sub(slice.since) < longest;
-        self.closed.retain(|slice| counts(slice));
-        self.fetch.take_if(|fetch| !fetch.is_awaited && !counts(&fetch.slice));
+        let oldest = context.now.saturating_sub(context.op.full_reset_after());
+        self.closed.retain(|slice| slice.sent_at > oldest);
+        self.fetch.take_if(|fetch| !fetch.is_awaited && fetch.slice.since <= oldest);
     }
 
     /// Ends the attempt to take a slice; `None` is no answer.
