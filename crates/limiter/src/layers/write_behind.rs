@@ -32,8 +32,8 @@ const RETRY: Duration = Duration::from_millis(100);
 pub(crate) struct UnwrittenKey {
     settings: WriteBehind,
     caps: Costs,
-    /// What the store said last, in the call of this number.
-    known: Option<(Known, u64)>,
+    /// What the store said last.
+    known: Option<Known>,
     /// What was admitted here and is not confirmed by the store.
     unwritten: Costs,
     /// The part of it that is in no write yet.
@@ -44,6 +44,8 @@ pub(crate) struct UnwrittenKey {
     /// All that the store has confirmed so far.
     confirmed: Costs,
     next_call: u64,
+    /// The last call that was answered: what earlier ones say is older.
+    newest_call: u64,
     /// Whether the last write failed.
     has_failed: bool,
     /// When it can be forgotten, in microseconds.
@@ -79,7 +81,7 @@ impl UnwrittenKey {
 
     /// Returns whether other nodes may have used up what remains.
     fn is_near(&self, nodes: u32) -> bool {
-        let Some((known, _)) = &self.known else { return true };
+        let Some(known) = &self.known else { return true };
         let far = self.caps.iter().map(|cap| cap.saturating_mul(u64::from(nodes)));
         let mut far: Costs = far.collect();
         far.add(&self.unwritten);
@@ -113,13 +115,13 @@ impl UnwrittenKey {
         sum
     }
 
-    fn learn(&mut self, known: Known, number: u64) {
+    fn learn(&mut self, known: Known) {
         self.idle_at = match self.settings.read {
             FirstRead::Sync => known.received_at().saturating_add(MAX_AGE),
             // Forgotten any earlier, it would be taken for a fresh key.
             FirstRead::None => known.resets_at(),
         };
-        self.known = Some((known, number));
+        self.known = Some(known);
     }
 
     /// Forgets what is known: the store may have changed in a way that this node did not see.
@@ -148,6 +150,7 @@ impl LocalKey for UnwrittenKey {
             under_way: none.clone(),
             confirmed: none,
             next_call: 1,
+            newest_call: 0,
             has_failed: false,
             idle_at: 0,
         }
@@ -162,7 +165,7 @@ impl LocalKey for UnwrittenKey {
         peek.statuses = Some(&statuses);
         let decision = PlainStore::default().apply_one(&peek, Time::from_micros(now)?).ok()?;
         let mut key = UnwrittenKey::new(op, settings);
-        key.learn(Known::from_answer(op, &decision, Some(&statuses), now), 0);
+        key.learn(Known::from_answer(op, &decision, Some(&statuses), now));
         Some(key)
     }
 
@@ -175,7 +178,7 @@ impl LocalKey for UnwrittenKey {
     }
 
     fn answer(&mut self, op: &Op<'_>, context: &Context<'_>) -> Option<LocalAnswer> {
-        let (known, _) = self.known.as_ref().filter(|_| self.writes.len() < MAX_WRITES)?;
+        let known = self.known.as_ref().filter(|_| self.writes.len() < MAX_WRITES)?;
         let (costs, remaining) = (Costs::of(op), known.remaining());
         let (mut unwritten, mut taken) = (self.unwritten.clone(), self.under_way.clone());
         if op.act == Act::Check {
@@ -240,6 +243,7 @@ impl LocalKey for UnwrittenKey {
         self.under_way.subtract(&note.costs);
         let Some(Answers { mut before, op, .. }) = answers else {
             self.has_failed = true;
+            self.newest_call = self.newest_call.max(note.number);
             self.lose(context);
             return 0;
         };
@@ -257,11 +261,12 @@ impl LocalKey for UnwrittenKey {
             Some(answer) => answer.known,
             None => before.pop().and_then(|answer| answer.known).filter(|_| !is_repeated),
         };
-        let is_newest = self.known.as_ref().is_none_or(|(_, number)| *number < note.number);
+        let is_newest = self.newest_call < note.number;
+        self.newest_call = self.newest_call.max(note.number);
         match known {
             Some(mut known) if is_newest => {
                 known.subtract(&others);
-                self.learn(known, note.number);
+                self.learn(known);
             }
             // Calls that overtake each other: which of them knows more cannot be told.
             _ => self.lose(context),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Apply, Decision, Item, LimitStatuses, Op, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Item, LimitStatuses, Op, Source, Store, StoreError};
 
 use super::Shared;
 use super::key::{Answer, Answers, Call, LocalKey, Write};
@@ -151,10 +151,12 @@ fn answers_of<'o, K: LocalKey>(
 fn answer(op: &Op<'_>, result: &Result<Decision, StoreError>, now: u64) -> Answer {
     let decision = result.as_ref().ok().filter(|decision| !decision.degraded);
     let has_failed = |error: &StoreError| error.is_unavailable() || error.is_unanswered();
+    // A denial that a layer repeats is older than it looks.
+    let is_new = |decision: &&Decision| decision.source == Source::Store;
     let known = |decision| Known::from_answer(op, decision, op.statuses, now);
     Answer {
         is_answered: decision.is_some() || result.as_ref().is_err_and(|error| !has_failed(error)),
         is_allowed: decision.is_some_and(|decision| decision.allowed),
-        known: decision.map(known),
+        known: decision.filter(is_new).map(known),
     }
 }
