@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::distributed::{DistributedArgs, DistributedNodeArgs};
 use crate::in_process::InProcessArgs;
 use crate::redis::{RedisArgs, RedisClientArgs};
 use crate::server::{ServeArgs, ServerArgs};
@@ -25,6 +26,11 @@ pub(crate) enum Command {
     /// Our client, which `redis` starts for each of our systems
     #[command(hide = true)]
     RedisClient(RedisClientArgs),
+    /// Several nodes on one store: checks per second, calls of the store, over-admission
+    Distributed(DistributedArgs),
+    /// A node, which `distributed` starts
+    #[command(hide = true)]
+    DistributedNode(DistributedNodeArgs),
     /// Servers on one core, the load on the other: requests per second of CPU time
     Server(ServerArgs),
     /// Our server, which `server` starts

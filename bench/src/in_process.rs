@@ -31,7 +31,7 @@ pub(crate) fn run(args: &InProcessArgs) -> anyhow::Result<()> {
         let measured = (bench.measure)(&plan)?;
         progress::end();
         let figures = report::rows(bench.name, bench.unit, &measured);
-        report::print(bench.about, &figures, options.json)?;
+        report::print(bench.name, bench.about, &figures, options.json)?;
         rows.extend(figures);
     }
     let mut goals = goals::all();

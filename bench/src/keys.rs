@@ -33,6 +33,24 @@ pub(crate) fn drawn(draws: u64, among: u64, seed: u64) -> Vec<String> {
     (0..draws).map(one).collect()
 }
 
+/// Returns random keys by Zipf's law, in the order of their use: key number N is drawn 1 / (N + 1) times as
+/// often as the first.
+pub(crate) fn drawn_by_zipf(draws: u64, among: u64, seed: u64) -> Vec<String> {
+    let mut total = 0.0;
+    let shares = (1..=among).map(|rank| {
+        total += 1.0 / rank as f64;
+        total
+    });
+    let shares: Vec<f64> = shares.collect();
+    let (mut state, mut key) = (seed, String::new());
+    let one = |_| {
+        let drawn = next(&mut state) as f64 / u64::MAX as f64 * total;
+        write(shares.partition_point(|share| *share < drawn) as u64, &mut key);
+        key.clone()
+    };
+    (0..draws).map(one).collect()
+}
+
 /// Returns the first `count` keys in a random order, and then in another: in the same order, the second
 /// pass would access the memory of the keys in the order of their creation.
 pub(crate) fn shuffled_twice(count: usize) -> Vec<String> {
@@ -88,6 +106,19 @@ mod tests {
     fn draws_are_the_same_every_time_and_differ_by_seed() {
         assert_eq!(drawn(100, 1000, 1), drawn(100, 1000, 1));
         assert_ne!(drawn(100, 1000, 1), drawn(100, 1000, 2));
+    }
+
+    #[test]
+    fn the_first_key_of_zipf_is_drawn_twice_as_often_as_the_second() {
+        let drawn = drawn_by_zipf(100_000, 1000, 1);
+        let count = |number| {
+            let mut key = String::new();
+            write(number, &mut key);
+            drawn.iter().filter(|drawn| **drawn == key).count()
+        };
+        // The sum of 1 / N up to 1000 is 7.485.
+        assert_eq!((count(0) / 1000, count(1) / 1000), (13, 6));
+        assert!(drawn.iter().all(|key| key.as_str() < "user:000000000001000"));
     }
 
     #[test]

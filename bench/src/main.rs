@@ -5,13 +5,16 @@
 
 mod apt;
 mod args;
+mod client;
 mod command;
+mod distributed;
 mod goals;
 mod in_process;
 mod keys;
 mod machine;
 mod memory;
 mod options;
+mod peers;
 mod progress;
 mod redis;
 mod report;
@@ -30,6 +33,8 @@ fn main() -> ExitCode {
         Command::Fill { system, keys } => in_process::fill(&system, keys),
         Command::Redis(args) => redis::run(&args),
         Command::RedisClient(args) => redis::run_client(&args),
+        Command::Distributed(args) => distributed::run(&args),
+        Command::DistributedNode(args) => distributed::run_node(&args),
         Command::Server(args) => server::run(&args),
         Command::Serve(args) => server::serve(&args),
     };

@@ -6,10 +6,7 @@ mod bench;
 mod client;
 mod goals;
 mod info;
-mod install;
 mod ours;
-mod peer;
-mod peers;
 mod plan;
 mod system;
 mod turn;
@@ -23,7 +20,6 @@ use crate::{keys, machine, progress, report};
 
 pub(crate) use args::{RedisArgs, RedisClientArgs};
 use bench::Bench;
-use client::Client;
 pub(crate) use ours::run_client;
 use plan::Plan;
 use system::{BASE, System};
@@ -44,7 +40,7 @@ pub(crate) fn run(args: &RedisArgs) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for bench in &bench::ALL {
         let figures = report::rows(bench.name, bench.unit, &measured.series(bench));
-        report::print(bench.about, &figures, options.json)?;
+        report::print(bench.name, bench.about, &figures, options.json)?;
         rows.extend(figures);
     }
     let goal_rows = goals::figures(&rows);
@@ -65,7 +61,7 @@ fn measure(args: &RedisArgs, plan: &Plan) -> anyhow::Result<Measured> {
     let mut clients = Vec::new();
     let mut systems = Vec::new();
     for system in system::ALL.iter().filter(|system| args.includes(system.name)) {
-        if let Some(client) = Client::start_for(system, server.port(), &file)? {
+        if let Some(client) = client::start_for(system, server.port(), &file)? {
             clients.push(client);
             systems.push(system);
         }

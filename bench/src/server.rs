@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for bench in bench::ALL.iter().filter(|bench| args.includes(bench.name)) {
         let figures = report::rows(bench.name, bench.unit, &measure(bench, &plan)?);
-        report::print(bench.about, &figures, options.json)?;
+        report::print(bench.name, bench.about, &figures, options.json)?;
         rows.extend(figures);
     }
     print_goals(&goals::ALL, &rows, options.json)

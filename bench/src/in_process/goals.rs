@@ -15,14 +15,14 @@ const FIXED_SIZE: [&str; 6] = [
 
 pub(crate) fn all() -> Vec<Goal> {
     let mut goals = vec![
-        Goal { bench: "hot-1t", system: MAIN, bound: Bound::AtMost(0.55) },
-        Goal { bench: "uniform-1t", system: MAIN, bound: Bound::AtMost(0.45) },
-        Goal { bench: "batch16", system: MAIN, bound: Bound::AtMost(0.15) },
-        Goal { bench: "hot-2t", system: MAIN, bound: Bound::AtMost(0.60) },
-        Goal { bench: "bytes-per-key-5m", system: MAIN, bound: Bound::AtMost(0.50) },
+        Goal::ratio("hot-1t", MAIN, Bound::AtMost(0.55)),
+        Goal::ratio("uniform-1t", MAIN, Bound::AtMost(0.45)),
+        Goal::ratio("batch16", MAIN, Bound::AtMost(0.15)),
+        Goal::ratio("hot-2t", MAIN, Bound::AtMost(0.60)),
+        Goal::ratio("bytes-per-key-5m", MAIN, Bound::AtMost(0.50)),
     ];
     for bench in ["hot-1t", "uniform-1t"] {
-        goals.extend(FIXED_SIZE.map(|system| Goal { bench, system, bound: Bound::AtMost(2.0) }));
+        goals.extend(FIXED_SIZE.map(|system| Goal::ratio(bench, system, Bound::AtMost(2.0))));
     }
     goals
 }

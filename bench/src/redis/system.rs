@@ -4,8 +4,7 @@
 //! minute. A rate of a thousand per minute would be the same for windows, but the state of a flow that
 //! was used once would expire after 60 ms, and no key would be known.
 
-use crate::redis::peer::Peer;
-use crate::redis::peers;
+use crate::peers::{self, Peer};
 
 pub(crate) struct System {
     pub(crate) name: &'static str,

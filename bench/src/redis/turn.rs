@@ -2,7 +2,8 @@
 
 use tollgate_fixtures::Server;
 
-use crate::redis::client::{Client, Pass};
+use crate::client::Client;
+use crate::redis::client::{self, Pass};
 use crate::redis::info;
 use crate::redis::plan::Plan;
 use crate::rounds::Sample;
@@ -21,7 +22,7 @@ pub(crate) struct Measurement {
 impl Turn {
     pub(crate) fn take(client: &mut Client, server: &Server, plan: &Plan) -> anyhow::Result<Turn> {
         flush(server)?;
-        client.pass(0, plan.warm_up)?;
+        client::pass(client, 0, plan.warm_up)?;
         flush(server)?;
         // The file has all keys in one order, and then in another.
         let new = Measurement::measure(client, server, 0, plan.keys)?;
@@ -63,7 +64,7 @@ impl Measurement {
         count: usize,
     ) -> anyhow::Result<Measurement> {
         let before = info::cpu_seconds(server)?;
-        let pass = client.pass(from, count)?;
+        let pass = client::pass(client, from, count)?;
         Ok(Measurement { pass, redis_seconds: info::cpu_seconds(server)? - before })
     }
 

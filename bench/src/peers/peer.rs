@@ -12,7 +12,7 @@ pub(crate) struct Peer {
     pub(crate) program: File,
     /// Installs the packages of the manifest into this directory.
     pub(crate) installer: fn(&Path) -> Command,
-    /// Runs the program in this directory.
+    /// Runs the installed program.
     pub(crate) runner: fn(&Path) -> Command,
 }
 

@@ -1,28 +1,41 @@
-//! The peers, each a small program in its own language in `peers/`.
+//! Peers in other languages, each a small program in `peers/`.
+
+mod install;
+mod peer;
 
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::redis::install;
-use crate::redis::peer::{File, Peer};
+use peer::File;
+pub(crate) use peer::Peer;
 
-/// npm's `rate-limiter-flexible`.
-pub(crate) static FLEXIBLE: Peer = Peer {
-    name: "rate-limiter-flexible",
-    language: "node",
-    manifest: File {
-        name: "package.json",
-        text: include_str!("../../peers/rate-limiter-flexible/package.json"),
-    },
-    program: File {
-        name: "client.mjs",
-        text: include_str!("../../peers/rate-limiter-flexible/client.mjs"),
-    },
-    installer: npm,
-    runner: |directory| command("node", [&directory.join("client.mjs")]),
-};
+/// npm's `rate-limiter-flexible`, checking a list of keys.
+pub(crate) static FLEXIBLE: Peer = flexible(File {
+    name: "client.mjs",
+    text: include_str!("../peers/rate-limiter-flexible/client.mjs"),
+});
+
+/// npm's `rate-limiter-flexible`, as one of several nodes.
+pub(crate) static FLEXIBLE_NODE: Peer = flexible(File {
+    name: "node.mjs",
+    text: include_str!("../peers/rate-limiter-flexible/node.mjs"),
+});
+
+const fn flexible(program: File) -> Peer {
+    Peer {
+        name: "rate-limiter-flexible",
+        language: "node",
+        manifest: File {
+            name: "package.json",
+            text: include_str!("../peers/rate-limiter-flexible/package.json"),
+        },
+        program,
+        installer: npm,
+        runner: |program| command("node", [program]),
+    }
+}
 
 /// PyPI's `limits`.
 pub(crate) static LIMITS: Peer = Peer {
@@ -30,21 +43,26 @@ pub(crate) static LIMITS: Peer = Peer {
     language: "python3",
     manifest: File {
         name: "requirements.txt",
-        text: include_str!("../../peers/limits/requirements.txt"),
+        text: include_str!("../peers/limits/requirements.txt"),
     },
-    program: File { name: "client.py", text: include_str!("../../peers/limits/client.py") },
+    program: File { name: "client.py", text: include_str!("../peers/limits/client.py") },
     installer: pip,
-    runner: |directory| {
-        let mut command = command("python3", [&directory.join("client.py")]);
-        command.env("PYTHONPATH", packages(directory));
+    runner: |program| {
+        let mut command = command("python3", [program]);
+        command.env("PYTHONPATH", packages(program.parent().unwrap_or(program)));
         command
     },
 };
 
 /// Installs a peer and returns its command; `None` after printing why it cannot be run.
 pub(crate) fn command_of(peer: &Peer) -> anyhow::Result<Option<Command>> {
+    Ok(install(peer)?.map(|program| (peer.runner)(&program)))
+}
+
+/// Installs a peer and returns its program; `None` after printing why it cannot be run.
+pub(crate) fn install(peer: &Peer) -> anyhow::Result<Option<PathBuf>> {
     match install::install(peer) {
-        Ok(directory) => Ok(Some((peer.runner)(&directory))),
+        Ok(program) => Ok(Some(program)),
         Err(error) => {
             let message = format!("SKIPPED: {}: {error:#}", peer.name);
             // In CI a missing row would go unnoticed.

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::peer::Peer;
 use crate::command::run;
-use crate::redis::peer::Peer;
 
 /// Written at the end, so that an interrupted installation does not count.
 const DONE_FILE: &str = "installed";
 
-/// Returns the directory with the peer's program and packages, after installing them if needed.
+/// Returns the peer's program, after installing its packages if needed.
 pub(crate) fn install(peer: &Peer) -> anyhow::Result<PathBuf> {
     run(Command::new(peer.language).arg("--version"))?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -20,8 +20,9 @@ pub(crate) fn install(peer: &Peer) -> anyhow::Result<PathBuf> {
         install_packages(peer, &directory)?;
     }
     // Written each time, since the program may have changed.
-    fs::write(directory.join(peer.program.name), peer.program.text)?;
-    Ok(directory)
+    let program = directory.join(peer.program.name);
+    fs::write(&program, peer.program.text)?;
+    Ok(program)
 }
 
 /// Returns whether these versions are installed.
