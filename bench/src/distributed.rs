@@ -5,6 +5,7 @@
 
 mod args;
 mod calls;
+mod clock;
 mod figure;
 mod goals;
 mod judge;

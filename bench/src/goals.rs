@@ -129,7 +129,7 @@ impl fmt::Display for GoalLine<'_> {
             Some(true) => (REACHED, '✓'),
             Some(false) => (MISSED, '✗'),
         };
-        write!(f, "  {style}{mark} {bench:<26}{system:<26}{bound}  {}{style:#}", self.figure())
+        write!(f, "  {style}{mark} {bench:<30}{system:<26}{bound}  {}{style:#}", self.figure())
     }
 }
 

@@ -1,8 +1,9 @@
 // One node with rate-limiter-flexible: `node node.mjs PORT CALLERS POINTS DURATION`.
 //
-// The first line printed has the names and versions. Then, for each line `SECONDS RATE KEYS` of standard
-// input, all callers check the keys of the file KEYS, for so long and at this number of checks per second
-// (0: full speed), and the measurements are printed as one JSON object.
+// The first line printed has the names and versions. Then, for each line `START SECONDS RATE KEYS` of
+// standard input, all callers check the keys of the file KEYS from the instant START on, for so long and at
+// this number of checks per second (0: full speed), and the measurements are printed as one JSON object.
+// START is in nanoseconds of the monotonic clock, so that all nodes start together.
 //
 // As its documentation shows: ioredis, its default, with the offline queue off and default settings
 // otherwise. Keys that have used up their points are denied in this process (inMemoryBlockOnConsumed).
@@ -105,8 +106,9 @@ const require = createRequire(import.meta.url);
 const named = (name) => `${name} ${require(`${name}/package.json`).version}`;
 console.log(`${named('rate-limiter-flexible')}, ${named('ioredis')}, node ${process.version}`);
 for await (const line of createInterface({ input: process.stdin })) {
-  const [seconds, rate, file] = line.split(' ');
+  const [start, seconds, rate, file] = line.split(' ');
   const keys = readFileSync(file, 'utf8').trim().split('\n');
+  await setTimeout(Math.max(0, (Number(start) - monotonic()) / 1e6));
   console.log(JSON.stringify(await measure(Number(seconds), Number(rate), keys)));
 }
 client.disconnect();

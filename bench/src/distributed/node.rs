@@ -1,8 +1,9 @@
 //! One node, as a program of its own: `distributed-node PORT CALLERS SYSTEM SHAPE`.
 //!
-//! For each input line `SECONDS RATE KEYS` all callers check the keys of the file KEYS, for so long and at
-//! this number of checks per second (0: full speed), and the measurements are printed. All callers are tasks
-//! on one thread, like those of Node.js.
+//! For each input line `START SECONDS RATE KEYS` all callers check the keys of the file KEYS from the instant
+//! START on, for so long and at this number of checks per second (0: full speed), and the measurements are
+//! printed. START is in nanoseconds of the monotonic clock, so that all nodes start together. All callers are
+//! tasks on one thread, like those of Node.js.
 
 mod callers;
 mod ours;
@@ -17,8 +18,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::runtime::{self, Runtime};
+use tokio::time;
 
 use crate::distributed::args::DistributedNodeArgs;
+use crate::distributed::clock;
 use crate::distributed::pass::Pass;
 use crate::distributed::shape::{self, Pace};
 use crate::distributed::system::System;
@@ -69,6 +72,7 @@ fn answer<L: NodeLimiter>(runtime: &Runtime, callers: usize, limiter: L) -> anyh
 
 /// One line of input.
 struct Request<K> {
+    start: Duration,
     time: Duration,
     pace: Pace,
     keys: Arc<[K]>,
@@ -76,21 +80,24 @@ struct Request<K> {
 
 impl<K> Request<K> {
     fn parse<L: NodeLimiter<Key = K>>(line: &str) -> anyhow::Result<Request<K>> {
-        let mut words = line.splitn(3, ' ');
-        let mut word = || words.next().context("expected SECONDS RATE KEYS");
+        let mut words = line.splitn(4, ' ');
+        let mut word = || words.next().context("expected START SECONDS RATE KEYS");
+        let start = Duration::from_nanos(word()?.parse()?);
         let time = Duration::try_from_secs_f64(word()?.parse()?)?;
         let pace = match word()?.parse()? {
             0 => Pace::FullSpeed,
             rate => Pace::PerSecond(rate),
         };
         let keys = fs::read_to_string(word()?).context("cannot read the keys")?;
-        Ok(Request { time, pace, keys: keys.lines().map(L::key).collect::<Result<_, _>>()? })
+        let keys = keys.lines().map(L::key).collect::<Result<_, _>>()?;
+        Ok(Request { start, time, pace, keys })
     }
 
     async fn measure<L>(self, limiter: &Arc<L>, count: usize) -> anyhow::Result<Pass>
     where
         L: NodeLimiter<Key = K>,
     {
+        time::sleep(self.start.saturating_sub(clock::now())).await;
         let callers = Callers { limiter: Arc::clone(limiter), keys: self.keys, count };
         match self.pace {
             Pace::FullSpeed => callers.at_full_speed(self.time).await,

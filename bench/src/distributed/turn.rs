@@ -6,6 +6,7 @@ use tollgate_fixtures::{Fault, FaultProxy, Server};
 
 use crate::client::Client;
 use crate::distributed::calls;
+use crate::distributed::clock;
 use crate::distributed::judge;
 use crate::distributed::key_files::KeyFiles;
 use crate::distributed::launch::Launcher;
@@ -15,6 +16,8 @@ use crate::distributed::shape::{Pace, Shape, StoreSpeed};
 use crate::distributed::system::System;
 use crate::rounds::Sample;
 
+/// How long nodes have to read their keys before they start together.
+const PREPARATION: Duration = Duration::from_millis(250);
 /// Each way, so that a reply is 500 ms late.
 const SLOWNESS: Duration = Duration::from_millis(250);
 
@@ -89,10 +92,11 @@ impl Turn {
     }
 }
 
-/// Lets all nodes check at the same time, each with its own line.
+/// Lets all nodes check at the same time, each as its line says.
 fn pass(nodes: &mut [Client], line: impl Fn(usize) -> String) -> anyhow::Result<Vec<Pass>> {
+    let start = clock::nanos(clock::now() + PREPARATION);
     for (index, node) in nodes.iter_mut().enumerate() {
-        node.send(&line(index))?;
+        node.send(&format!("{start} {}", line(index)))?;
     }
     nodes.iter_mut().map(Client::answer).collect()
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
 use tokio::task::JoinSet;
 use tokio::time;
 
 use super::NodeLimiter;
 use super::tally::Tally;
+use crate::distributed::clock;
 use crate::distributed::pass::Pass;
 
 /// After so many checks a caller lets others run. A check that is answered at once does not do so by itself,
@@ -102,25 +102,16 @@ impl<L: NodeLimiter> Caller<L> {
         let keys = self.keys.iter().cycle().skip(self.first);
         for (time, key) in times.zip(keys) {
             time::sleep_until(time).await;
-            let sent = monotonic();
+            let sent = clock::now();
             let allowed = self.limiter.check(key).await?;
-            let answered = monotonic();
+            let answered = clock::now();
             tally.checks += 1;
             tally.latencies.push(answered - sent);
             if allowed {
                 tally.allowed += 1;
-                tally.admissions.push([sent, answered].map(nanos));
+                tally.admissions.push([sent, answered].map(clock::nanos));
             }
         }
         Ok(tally)
     }
-}
-
-/// Returns the time of the clock that all processes share.
-fn monotonic() -> Duration {
-    clock_gettime(ClockId::Monotonic).try_into().expect("uptime is not negative")
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).expect("uptime is less than 584 years")
 }
