@@ -58,7 +58,8 @@ async fn exhaust(nodes: &[Limiter<AnyStore>], key: &str) -> u64 {
 fn admissions_stay_within_their_bound() {
     on_every_store(&async |url| {
         for distribution in [WriteBehind::default().into(), Prefetch::default().into()] {
-            for line in ["sliding-log 1000/day", "gcra 1/day burst 1000", "fixed-window 1000/week"] {
+            for line in ["sliding-log 1000/day", "gcra 1/day burst 1000", "fixed-window 1000/week"]
+            {
                 let nodes = nodes(url, line, distribution).await;
                 let admitted = exhaust(&nodes, line).await;
                 let limit = line.parse().unwrap();

@@ -8,7 +8,8 @@
 //! The node admits a check if the store would have admitted it when it answered last, less everything that
 //! this node has taken since. What other nodes have taken since is unknown; but each of them has at most its
 //! cap unwritten, and learns what the others took whenever it writes. So all of them together admit at most
-//! one cap too much for each other node, however old their knowledge is.
+//! one cap too much for each other node, however old their knowledge is: the node that has heard from the store
+//! last counts everything but what is unwritten elsewhere.
 
 use std::time::Duration;
 
@@ -178,20 +179,22 @@ impl LocalKey for UnwrittenKey {
     }
 
     fn answer(&mut self, op: &Op<'_>, context: &Context<'_>) -> Option<LocalAnswer> {
-        let known = self.known.as_ref().filter(|_| self.writes.len() < MAX_WRITES)?;
-        let (costs, remaining) = (Costs::of(op), known.remaining());
-        let (mut unwritten, mut taken) = (self.unwritten.clone(), self.under_way.clone());
+        // While the store decides a check of this node, what is admitted here is not in its decision: the store
+        // may fill up the limit without it.
+        let is_free = self.writes.len() < MAX_WRITES && self.under_way.is_none();
+        let known = self.known.as_ref().filter(|_| is_free)?;
+        let (costs, remaining, mut unwritten) =
+            (Costs::of(op), known.remaining(), self.unwritten.clone());
         if op.act == Act::Check {
             unwritten.add(&costs);
         }
-        taken.add(&unwritten);
         // One more must fit: how long to wait for it otherwise only the store knows.
-        let mut wanted = taken.clone();
+        let mut wanted = unwritten.clone();
         wanted.add(&costs);
         if !wanted.fits_in(&remaining) || !unwritten.fits_in(&self.caps) {
             return None;
         }
-        let decision = known.admission(op, &remaining.less(&taken), context.now);
+        let decision = known.admission(op, &remaining.less(&unwritten), context.now);
         if op.act == Act::Check {
             self.unwritten = unwritten;
             self.fresh.add(&costs);
