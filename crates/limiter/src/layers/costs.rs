@@ -45,6 +45,26 @@ impl Costs {
         self.iter().zip(other.iter()).all(|(cost, room)| cost <= room)
     }
 
+    /// Adds the costs of an operation.
+    pub(super) fn add_costs_of(&mut self, op: &Op<'_>) {
+        let each = self.0.iter_mut().zip(op.items);
+        each.for_each(|(cost, item)| *cost = cost.saturating_add(item.cost));
+    }
+
+    /// Subtracts the costs of an operation.
+    pub(super) fn subtract_costs_of(&mut self, op: &Op<'_>) {
+        let each = self.0.iter_mut().zip(op.items);
+        each.for_each(|(cost, item)| *cost = cost.saturating_sub(item.cost));
+    }
+
+    /// Takes as much of a cost as there is at this position. Returns what it took.
+    pub(super) fn take(&mut self, position: usize, cost: u64) -> u64 {
+        let Some(own) = self.0.get_mut(position) else { return 0 };
+        let taken = cost.min(*own);
+        *own -= taken;
+        taken
+    }
+
     pub(super) fn add(&mut self, other: &Costs) {
         self.combine(other, u64::saturating_add);
     }

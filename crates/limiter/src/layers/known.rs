@@ -43,6 +43,11 @@ impl Known {
         self.each.iter().map(|status| status.remaining.unwrap_or(u64::MAX)).collect()
     }
 
+    /// Returns what remains of the limit at a position; no bound is the greatest number.
+    pub(super) fn remaining_of(&self, position: usize) -> u64 {
+        self.each.get(position).map_or(0, |status| status.remaining.unwrap_or(u64::MAX))
+    }
+
     /// Notes that less remains than the store said.
     pub(super) fn subtract(&mut self, costs: &Costs) {
         for (status, cost) in self.each.iter_mut().zip(costs.iter()) {
@@ -61,18 +66,23 @@ impl Known {
         self.at.saturating_add(reset.unwrap_or(0))
     }
 
-    /// Returns an admission that leaves this much of each limit.
-    pub(super) fn admission(&self, op: &Op<'_>, remaining: &Costs, now: u64) -> Decision {
+    /// Returns an admission. `remaining` returns what it leaves of the limit at a position.
+    pub(super) fn admission(
+        &self,
+        op: &Op<'_>,
+        remaining: impl Fn(usize) -> u64,
+        now: u64,
+    ) -> Decision {
         let elapsed = now.saturating_sub(self.at);
-        let after = |(status, remaining): (&LimitStatus, u64)| {
+        let after = |(position, status): (usize, &LimitStatus)| {
             let mut status = *status;
             let reset = status.reset_after.as_micros().saturating_sub(elapsed);
-            status.remaining = status.remaining.map(|_| remaining);
+            status.remaining = status.remaining.map(|_| remaining(position));
             status.retry_after = Some(Span::ZERO);
             status.reset_after = Span::from_micros(reset);
             status
         };
-        let each = || self.each.iter().zip(remaining.iter()).map(after);
+        let each = || self.each.iter().enumerate().map(after);
         if op.statuses.is_some() {
             op.report(each());
         }

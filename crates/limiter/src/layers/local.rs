@@ -177,12 +177,16 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
             return key.wait(op).map_or(Lookup::Forward, Lookup::Wait);
         };
         self.answered.add(1);
-        self.over_admitted.add(answer.over_admitted);
+        if answer.over_admitted > 0 {
+            self.over_admitted.add(answer.over_admitted);
+        }
         if answer.calls_ahead {
             let call = self.track(key, |key| key.begin(Reason::Ahead(op), &self.node, now));
             self.spawn_call(hash, call);
         }
-        self.schedule_if_due(hash, keys);
+        if !key.is_scheduled {
+            self.schedule_if_due(hash, keys);
+        }
         Lookup::Answered(answer.decision)
     }
 

@@ -76,15 +76,18 @@ pub(super) struct Policies(ArcSwap<Choices>);
 #[derive(Debug)]
 struct Choices {
     by_name: HashMap<Name, PolicyLayers>,
-    /// Whether the store decides all checks of all policies.
-    are_strict: bool,
+    /// Those whose checks are not all decided by the store, in the order of their names: there are few, and each
+    /// of their checks looks here.
+    distributed: Vec<(Name, Distribution)>,
 }
 
 impl Choices {
     fn new(by_name: HashMap<Name, PolicyLayers>) -> Choices {
-        let is_strict = |layers: &PolicyLayers| layers.distribution == Distribution::Strict;
-        let are_strict = by_name.values().all(is_strict);
-        Choices { by_name, are_strict }
+        let each = by_name.iter().map(|(name, layers)| (name.clone(), layers.distribution));
+        let mut distributed: Vec<_> =
+            each.filter(|(_, distribution)| *distribution != Distribution::Strict).collect();
+        distributed.sort_unstable_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        Choices { by_name, distributed }
     }
 }
 
@@ -103,10 +106,10 @@ impl Policies {
     /// Returns who decides the checks of a policy.
     pub(super) fn distribution(&self, name: &Name) -> Distribution {
         let choices = self.0.load();
-        if choices.are_strict {
-            return Distribution::Strict;
-        }
-        choices.by_name.get(name).map_or(Distribution::Strict, |layers| layers.distribution)
+        let found =
+            choices.distributed.binary_search_by(|(own, _)| own.as_str().cmp(name.as_str()));
+        let found = found.ok().and_then(|index| choices.distributed.get(index));
+        found.map_or(Distribution::Strict, |(_, distribution)| *distribution)
     }
 
     /// Changes what a policy has chosen.

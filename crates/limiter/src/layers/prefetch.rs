@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Op, PlainStore, Source, Time};
+use tollgate_core::{Act, Item, Op, PlainStore, Source, Time};
 
 use super::costs::Costs;
 use super::distribution::{Prefetch, parts_of};
@@ -90,21 +90,20 @@ pub(crate) struct Note {
 }
 
 impl PrefetchedKey {
-    /// Takes a cost from the oldest slices. Returns how much of it does not count any more at the store.
-    fn take(&mut self, mut costs: Costs, context: &Context<'_>) -> u64 {
+    /// Takes the costs of a check from the oldest slices. Returns how much of them does not count any more at the
+    /// store.
+    fn take(&mut self, op: &Op<'_>, now: u64) -> u64 {
         let mut late = 0_u64;
         self.is_touched = true;
-        self.left.subtract(&costs);
-        for slice in &mut self.slices {
-            let before = slice.left.clone();
-            slice.left.subtract(&costs);
-            let taken = before.less(&slice.left);
-            costs.subtract(&taken);
-            if context.now >= slice.counts_until {
-                late = late.saturating_add(taken.iter().max().unwrap_or(0));
-            }
-            if costs.is_none() {
-                break;
+        self.left.subtract_costs_of(op);
+        for (position, item) in op.items.iter().enumerate() {
+            let mut cost = item.cost;
+            for slice in &mut self.slices {
+                let taken = slice.left.take(position, cost);
+                cost -= taken;
+                if now >= slice.counts_until {
+                    late = late.max(taken);
+                }
             }
         }
         while self.slices.first().is_some_and(|slice| slice.left.is_none()) {
@@ -246,18 +245,18 @@ impl LocalKey for PrefetchedKey {
     fn answer(&mut self, op: &Op<'_>, context: &Context<'_>) -> Option<LocalAnswer> {
         self.close_old(context);
         let known = self.known.as_ref().filter(|_| !self.slices.is_empty())?;
-        let (costs, mut left) = (Costs::of(op), self.left.clone());
-        if !costs.fits_in(&left) {
+        let fits = |(position, item): (usize, &Item<'_>)| item.cost <= self.left.get(position);
+        if !op.items.iter().enumerate().all(fits) {
             return None;
         }
         let takes = op.act == Act::Check;
-        if takes {
-            left.subtract(&costs);
-        }
-        let mut remaining = known.remaining();
-        remaining.add(&left);
-        let decision = known.admission(op, &remaining, context.now).with_source(Source::Prefetch);
-        let over_admitted = if takes { self.take(costs, context) } else { 0 };
+        let remaining = |position: usize| {
+            let cost = op.items.get(position).filter(|_| takes).map_or(0, |item| item.cost);
+            let left = self.left.get(position).saturating_sub(cost);
+            known.remaining_of(position).saturating_add(left)
+        };
+        let decision = known.admission(op, remaining, context.now).with_source(Source::Prefetch);
+        let over_admitted = if takes { self.take(op, context.now) } else { 0 };
         Some(LocalAnswer { decision, over_admitted, calls_ahead: takes && self.is_low() })
     }
 

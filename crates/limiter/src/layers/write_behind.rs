@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, LimitStatuses, Op, PlainStore, Source, Time};
+use tollgate_core::{Act, Item, LimitStatuses, Op, PlainStore, Source, Time};
 
 use super::costs::Costs;
 use super::distribution::{FirstRead, WriteBehind, parts_of};
@@ -183,22 +183,28 @@ impl LocalKey for UnwrittenKey {
         // may fill up the limit without it.
         let is_free = self.writes.len() < MAX_WRITES && self.under_way.is_none();
         let known = self.known.as_ref().filter(|_| is_free)?;
-        let (costs, remaining, mut unwritten) =
-            (Costs::of(op), known.remaining(), self.unwritten.clone());
-        if op.act == Act::Check {
-            unwritten.add(&costs);
-        }
-        // One more must fit: how long to wait for it otherwise only the store knows.
-        let mut wanted = unwritten.clone();
-        wanted.add(&costs);
-        if !wanted.fits_in(&remaining) || !unwritten.fits_in(&self.caps) {
+        let takes = op.act == Act::Check;
+        let after = |position: usize, cost: u64| {
+            let unwritten = self.unwritten.get(position);
+            if takes { unwritten.saturating_add(cost) } else { unwritten }
+        };
+        let fits = |(position, item): (usize, &Item<'_>)| {
+            let unwritten = after(position, item.cost);
+            // One more must fit: how long to wait for it otherwise only the store knows.
+            let wanted = unwritten.saturating_add(item.cost);
+            unwritten <= self.caps.get(position) && wanted <= known.remaining_of(position)
+        };
+        if !op.items.iter().enumerate().all(fits) {
             return None;
         }
-        let decision = known.admission(op, &remaining.less(&unwritten), context.now);
-        if op.act == Act::Check {
-            self.unwritten = unwritten;
-            self.fresh.add(&costs);
+        if takes {
+            self.unwritten.add_costs_of(op);
+            self.fresh.add_costs_of(op);
         }
+        let remaining = |position: usize| {
+            known.remaining_of(position).saturating_sub(self.unwritten.get(position))
+        };
+        let decision = known.admission(op, remaining, context.now);
         let decision = decision.with_source(Source::Local);
         Some(LocalAnswer { decision, over_admitted: 0, calls_ahead: false })
     }
