@@ -187,3 +187,8 @@ struct Guide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/language-models.md")]
 struct LanguageModels;
+
+/// Runs the examples of the page on many servers as tests.
+#[cfg(all(doctest, feature = "redis"))]
+#[doc = include_str!("../../../docs/many-servers.md")]
+struct ManyServers;
