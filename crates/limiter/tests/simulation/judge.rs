@@ -3,26 +3,37 @@
 mod admissions;
 mod bounds;
 mod cache;
+mod charges;
 mod deadlines;
+mod demand;
 mod failure_modes;
 mod ids;
+mod ledger;
+mod over_admission;
 mod recovery;
+mod slices;
 
 use crate::trace::Run;
+
+pub(crate) use over_admission::measure;
 
 /// Why a run is wrong; `Ok` if it is not.
 pub(crate) type Verdict = Result<(), String>;
 
 type Judge = fn(&Run) -> Verdict;
 
-const JUDGES: [(&str, Judge); 7] = [
+const JUDGES: [(&str, Judge); 11] = [
     ("admissions", admissions::judge),
     ("bounds", bounds::judge),
     ("cache", cache::judge),
+    ("charges", charges::judge),
     ("deadlines", deadlines::judge),
+    ("demand", demand::judge),
     ("failure modes", failure_modes::judge),
     ("ids", ids::judge),
+    ("over-admission", over_admission::judge),
     ("recovery", recovery::judge),
+    ("slices", slices::judge),
 ];
 
 /// Returns the names of the judges that a run does not satisfy, and why.

@@ -38,6 +38,28 @@ impl Rule {
         }
     }
 
+    /// Returns a limit of which a part is more than a few.
+    pub(crate) fn random_large(rng: &mut Rng) -> Rule {
+        let (count, window) = (rng.between(40, 200), rng.between(2, 6) * SECOND / 2);
+        match rng.between(0, 5) {
+            0 => Rule::Gcra { rate: rng.between(1, 20), burst: count },
+            1 => Rule::TokenBucket { rate: rng.between(1, 20), burst: count },
+            2 => Rule::SlidingLog { count, window },
+            3 => Rule::SlidingCounters { count, window },
+            4 => Rule::SlidingWindow { count, window },
+            _ => Rule::FixedWindow { count, window },
+        }
+    }
+
+    /// Returns a large limit with a short window.
+    pub(crate) fn random_short(rng: &mut Rng) -> Rule {
+        let (count, window) = (rng.between(150, 200), rng.pick(&[SECOND / 2, SECOND]));
+        match rng.between(0, 1) {
+            0 => Rule::FixedWindow { count, window },
+            _ => Rule::SlidingLog { count, window },
+        }
+    }
+
     /// Makes room for far more at one instant.
     pub(crate) fn enlarge(&mut self) {
         match self {
@@ -85,6 +107,18 @@ impl Rule {
         }
     }
 
+    /// Returns its window, if it has one.
+    pub(crate) fn window(&self) -> Option<u64> {
+        match *self {
+            Rule::FixedWindow { window, .. }
+            | Rule::RequestWindow { window, .. }
+            | Rule::SlidingLog { window, .. }
+            | Rule::SlidingCounters { window, .. }
+            | Rule::SlidingWindow { window, .. } => Some(window),
+            Rule::Gcra { .. } | Rule::TokenBucket { .. } | Rule::LeakyBucket { .. } => None,
+        }
+    }
+
     /// Returns the most that can be admitted from one instant to a later one, both included, if there is a
     /// bound for them. `nodes` is 1, or the number of nodes that each have their share.
     pub(crate) fn bound(&self, from: u64, to: u64, nodes: u64) -> Option<u64> {
@@ -108,6 +142,22 @@ impl Rule {
             Rule::SlidingLog { window, .. } | Rule::SlidingCounters { window, .. } => {
                 within(window)
             }
+        }
+    }
+
+    /// Returns whether all that was taken at one instant surely still counts at a later one.
+    pub(crate) fn still_counts(&self, taken: u64, now: u64) -> bool {
+        let elapsed = now - taken;
+        match *self {
+            Rule::Gcra { rate, .. } | Rule::TokenBucket { rate, .. } => elapsed < SECOND / rate,
+            Rule::FixedWindow { window, .. } | Rule::SlidingWindow { window, .. } => {
+                taken / window == now / window
+            }
+            Rule::SlidingLog { window, .. } | Rule::SlidingCounters { window, .. } => {
+                elapsed < window
+            }
+            // A drop may fall at any time, and the window may have been opened long before.
+            Rule::LeakyBucket { .. } | Rule::RequestWindow { .. } => false,
         }
     }
 

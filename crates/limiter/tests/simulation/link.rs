@@ -7,8 +7,10 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tollgate::{Apply, Decision, Op, Store, StoreError, Time};
 
+use crate::node::World;
 use crate::plan::{FaultKind, Plan};
 use crate::rng::Rng;
+use crate::sabotage::Sabotage;
 use crate::server::{Reply, Server};
 use crate::timeline::Timeline;
 use crate::trace::Operation;
@@ -22,6 +24,7 @@ struct Path {
     plan: Arc<Plan>,
     server: Arc<Server>,
     timeline: Timeline,
+    sabotage: Sabotage,
     rng: Mutex<Rng>,
 }
 
@@ -36,15 +39,10 @@ struct Journey {
 }
 
 impl Link {
-    pub(crate) fn new(
-        node: usize,
-        plan: &Arc<Plan>,
-        server: &Arc<Server>,
-        timeline: Timeline,
-        rng: Rng,
-    ) -> Link {
-        let (plan, server) = (Arc::clone(plan), Arc::clone(server));
-        Link(Arc::new(Path { node, plan, server, timeline, rng: Mutex::new(rng) }))
+    pub(crate) fn new(node: usize, world: &World, rng: Rng) -> Link {
+        let World { plan, server, timeline, sabotage, .. } = world;
+        let (plan, server, rng) = (Arc::clone(plan), Arc::clone(server), Mutex::new(rng));
+        Link(Arc::new(Path { node, plan, server, timeline: *timeline, sabotage: *sabotage, rng }))
     }
 }
 
@@ -132,7 +130,7 @@ impl Store for Link {
         assert_eq!(at, None, "the store has its own clock");
         Apply::Pending(Box::pin(async move {
             let (answer, reply) = oneshot::channel();
-            let messages = ops.iter().map(Operation::of).collect();
+            let messages = ops.iter().map(|op| self.0.sabotage.send(Operation::of(op))).collect();
             tokio::spawn(Arc::clone(&self.0).carry(messages, answer));
             let Ok(replies) = reply.await else {
                 out.fill(Err(StoreError::unavailable("connection reset")));

@@ -2,7 +2,8 @@
 //!
 //! One seed is one run: a [plan](plan) is drawn from it, [nodes](node) with the layers as they ship make calls
 //! through their [links](link) to one [store](server), all that happens is [recorded](trace), and afterwards
-//! the [judges](judge) look at the record. The same seed gives the same run; to replay one:
+//! the [judges](judge) look at the record. Each seed is run with each distribution. The same seed gives the
+//! same run; to replay one:
 //!
 //! ```text
 //! SEED=42 cargo test -p tollgate --features layers --test simulation -- --nocapture
@@ -25,19 +26,19 @@ mod timeline;
 mod trace;
 mod world;
 
-use judge::judge;
-use plan::Plan;
+use judge::{judge, measure};
+use plan::{Kind, Plan};
 use sabotage::Sabotage;
 use trace::{Booking, Run};
 
-/// Number of runs in an ordinary test, and in a long one.
-const RUNS: u64 = 500;
-const LONG_RUNS: u64 = 20_000;
+/// Number of seeds in an ordinary test, and in a long one.
+const SEEDS: u64 = 500;
+const LONG_SEEDS: u64 = 20_000;
 /// Number of wrong runs that are reported.
 const MAX_REPORTS: usize = 10;
 
-fn run(seed: u64) -> Run {
-    world::run(Plan::random(seed), Sabotage::None)
+fn run(seed: u64, kind: Kind) -> Run {
+    world::run(Plan::random(seed, kind), Sabotage::None)
 }
 
 /// Returns what is wrong in a run, and how to replay it.
@@ -51,62 +52,129 @@ fn report(run: &Run) -> Option<String> {
         .then(|| format!("{}\n{:?}\nreplay: {replay}\n", reasons.join("\n"), run.plan))
 }
 
-#[test]
-fn every_run_satisfies_the_judges() {
-    if let Ok(seed) = std::env::var("SEED") {
-        let report = report(&run(seed.parse().unwrap()));
-        return assert!(report.is_none(), "{}", report.unwrap());
+/// Returns the seeds of this test.
+fn seeds() -> Vec<u64> {
+    match std::env::var("SEED") {
+        Ok(seed) => vec![seed.parse().unwrap()],
+        Err(_) if std::env::var_os("TOLLGATE_LONG").is_some() => (0..LONG_SEEDS).collect(),
+        Err(_) => (0..SEEDS).collect(),
     }
-    let is_long = std::env::var_os("TOLLGATE_LONG").is_some();
-    let seeds = 0..if is_long { LONG_RUNS } else { RUNS };
-    let wrong: Vec<String> = seeds.filter_map(|seed| report(&run(seed))).collect();
-    for report in wrong.iter().take(MAX_REPORTS) {
-        eprintln!("{report}");
-    }
-    assert!(wrong.is_empty(), "{} runs are wrong", wrong.len());
 }
 
-/// Returns all that callers and the store saw. The ids that layers choose for charges are random.
+/// How close runs came to the bound of their distribution.
+#[derive(Default)]
+struct Closest {
+    seed: u64,
+    excess: u64,
+    bound: u64,
+}
+
+impl Closest {
+    /// Smaller bounds are reached by chance.
+    const MIN_BOUND: u64 = 10;
+
+    fn add(&mut self, run: &Run) {
+        let Some((excess, bound)) = measure(run) else { return };
+        if bound >= Self::MIN_BOUND && excess * self.bound.max(1) > self.excess * bound {
+            *self = Closest { seed: run.plan.seed, excess, bound };
+        }
+    }
+}
+
+/// Judges a run for each seed.
+fn judge_all(kind: Kind) -> Closest {
+    let (mut wrong, mut closest) = (0, Closest::default());
+    for seed in seeds() {
+        let run = run(seed, kind);
+        if let Some(report) = report(&run) {
+            wrong += 1;
+            if wrong <= MAX_REPORTS {
+                eprintln!("{report}");
+            }
+        }
+        closest.add(&run);
+    }
+    let Closest { seed, excess, bound } = closest;
+    eprintln!("{kind:?}: seed {seed} admits {excess} more than its limit, of at most {bound}");
+    assert!(wrong == 0, "{wrong} runs are wrong");
+    closest
+}
+
+/// A bound that no run comes close to says nothing.
+fn judge_closest(kind: Kind) {
+    let Closest { excess, bound, .. } = judge_all(kind);
+    let is_close = bound > 0 && 2 * excess >= bound;
+    assert!(is_close || seeds().len() == 1, "no run comes close to its bound");
+}
+
+#[test]
+fn strict_runs_satisfy_the_judges() {
+    judge_all(Kind::Strict);
+}
+
+#[test]
+fn write_behind_runs_satisfy_the_judges() {
+    judge_closest(Kind::WriteBehind);
+}
+
+#[test]
+fn prefetch_runs_satisfy_the_judges() {
+    judge_closest(Kind::Prefetch);
+}
+
+/// Returns all that callers saw, and what the store did for each key. The ids that layers choose for their
+/// writes are random, and so is the order of keys that are written in one call.
 fn trace(run: &Run) -> String {
-    let bookings = run.bookings.iter().map(|booking| {
+    let mut bookings: Vec<&Booking> = run.bookings.iter().collect();
+    bookings.sort_by_key(|booking| &booking.op.key);
+    let bookings = bookings.into_iter().map(|booking| {
         let Booking { at, node, op, allowed, taken, .. } = booking;
         format!("{at} {node} {:?} {:?} {:?} {allowed} {taken}", op.act, op.key, op.costs)
     });
-    format!("{:?} {:?} {:?}", run.calls, bookings.collect::<Vec<_>>(), run.end.calls)
+    let calls = run.all_calls().map(|call| format!("{:?}", call.without_serial()));
+    calls.chain(bookings).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn a_seed_gives_the_same_run_again() {
-    for seed in 0..30 {
-        let [a, b, c] = [run(seed), run(seed), run(seed)].map(|run| trace(&run));
+    for (seed, kind) in (0..30).flat_map(|seed| Kind::ALL.map(|kind| (seed, kind))) {
+        let [a, b, c] = [(); 3].map(|()| trace(&run(seed, kind)));
         // Two keys may share a counter of changes, by the hash secret of the process, 1 time in 4,096. That
         // costs a call. It does not happen in two of three runs.
-        assert!(a == b || b == c || a == c, "seed {seed}");
+        assert!(a == b || b == c || a == c, "seed {seed}, {kind:?}");
     }
 }
 
 /// Returns whether a judge finds a mistake within some runs.
-fn finds(judge_name: &str, sabotage: Sabotage) -> bool {
+fn finds(judge_name: &str, sabotage: Sabotage, kind: Kind) -> bool {
     let is_found = |seed| {
-        let verdicts = judge(&world::run(Plan::random(seed), sabotage));
+        let verdicts = judge(&world::run(Plan::random(seed, kind), sabotage));
         verdicts.iter().any(|(name, _)| *name == judge_name)
     };
-    (0..RUNS).any(is_found)
+    (0..SEEDS).any(is_found)
 }
 
 #[test]
 fn no_mistake_goes_unnoticed() {
     let mistakes = [
-        (Sabotage::ForgesAdmissions, "admissions"),
-        (Sabotage::AnswersTwice, "admissions"),
-        (Sabotage::AdmitsTooMuch, "bounds"),
-        (Sabotage::LiesAboutWaits, "cache"),
-        (Sabotage::IgnoresIds, "ids"),
-        (Sabotage::LosesCharges, "recovery"),
-        (Sabotage::AnswersLate, "deadlines"),
-        (Sabotage::ForgetsLocalCounts, "failure modes"),
+        (Kind::Strict, Sabotage::ForgesAdmissions, "admissions"),
+        (Kind::Strict, Sabotage::AnswersTwice, "admissions"),
+        (Kind::Strict, Sabotage::AdmitsTooMuch, "bounds"),
+        (Kind::Strict, Sabotage::LiesAboutWaits, "cache"),
+        (Kind::Strict, Sabotage::IgnoresIds, "ids"),
+        (Kind::Strict, Sabotage::LosesCharges, "recovery"),
+        (Kind::Strict, Sabotage::AnswersLate, "deadlines"),
+        (Kind::Strict, Sabotage::ForgetsLocalCounts, "failure modes"),
+        (Kind::WriteBehind, Sabotage::LosesWrites, "charges"),
+        (Kind::WriteBehind, Sabotage::LosesWrites, "over-admission"),
+        (Kind::WriteBehind, Sabotage::WritesWithoutId, "charges"),
+        (Kind::WriteBehind, Sabotage::IgnoresPart, "over-admission"),
+        (Kind::Prefetch, Sabotage::TakesNothingAhead, "slices"),
+        (Kind::Prefetch, Sabotage::TakesNothingAhead, "over-admission"),
+        (Kind::Prefetch, Sabotage::GivesBackTooMuch, "slices"),
+        (Kind::Prefetch, Sabotage::IgnoresPart, "over-admission"),
     ];
-    for (sabotage, judge) in mistakes {
-        assert!(finds(judge, sabotage), "{judge} does not find {sabotage:?}");
+    for (kind, sabotage, judge) in mistakes {
+        assert!(finds(judge, sabotage, kind), "{judge} does not find {sabotage:?}");
     }
 }

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tollgate::layers::Layers;
 use tollgate::{Act, AnyStore, Clock, Decision, Error, Limiter, Source};
 
 use crate::limits::Rule;
 use crate::link::Link;
-use crate::plan::Plan;
+use crate::plan::{Kind, Plan, Wave};
 use crate::rng::Rng;
 use crate::sabotage::Sabotage;
 use crate::server::{POLICY, Server};
@@ -42,7 +43,7 @@ impl Node {
     pub(crate) fn new(index: usize, world: &World, rng: Rng) -> Node {
         let World { plan, server, timeline, sabotage, calls } = world;
         let clock = timeline.clock_of(&plan.nodes[index]);
-        let link = Link::new(index, plan, server, *timeline, rng);
+        let link = Link::new(index, world, rng);
         let layers = Layers::new()
             .timeout(plan.timeout)
             .nodes(plan.nodes.len() as u32)
@@ -50,12 +51,13 @@ impl Node {
             .around(Arc::new(link));
         let limits: Vec<String> = plan.rules.iter().map(Rule::line).collect();
         let limiter = AnyStore::layered(layers).limiter(POLICY, limits).unwrap();
+        let distribution = plan.mode.distribution(sabotage.part(plan.mode.part));
         Node {
             index,
             plan: Arc::clone(plan),
             server: Arc::clone(server),
             clock,
-            limiter: limiter.with_on_failure(plan.mode.on_failure()),
+            limiter: limiter.with_on_failure(plan.mode.on_failure).with_distribution(distribution),
             sabotage: *sabotage,
             calls: Arc::clone(calls),
         }
@@ -84,6 +86,17 @@ impl Node {
                 self.call_one(&id, &mut rng).await;
             }
         }
+    }
+
+    /// Makes the calls of a wave, all at once.
+    pub(crate) async fn call_together(self: Arc<Node>, wave: Wave, timeline: Timeline) {
+        sleep(wave.at.saturating_sub(timeline.elapsed())).await;
+        let mut calls = JoinSet::new();
+        for _ in 0..wave.checks {
+            let node = Arc::clone(&self);
+            calls.spawn(async move { node.call(&node.plan.op(0, Act::Check), None).await });
+        }
+        calls.join_all().await;
     }
 
     fn random_op(&self, id: &str, rng: &mut Rng) -> Operation {
@@ -148,8 +161,7 @@ impl Node {
         }
         let mut decisions = decisions.into_iter();
         for key in keys {
-            let costs = vec![1; self.plan.rules.len()];
-            let op = Operation { act: Act::Check, key: key.into_bytes(), costs, id: None };
+            let op = Operation { key: key.into_bytes(), ..self.plan.op(0, Act::Check) };
             let result = decisions.next().map_or(CallResult::Hung, to_result);
             self.record(&op, began, result, true);
         }
@@ -197,8 +209,10 @@ impl Node {
             decision.allowed |= decision.source == Source::Local;
         }
         let is_cached = matches!(&result, CallResult::Decided(of) if of.source == Source::Cache);
-        // Of a batch, what the node knows is decided when the call begins.
-        let is_now = !in_batch || began == ended;
+        // In a call with others, what the node knows is decided when the call begins. Checks are alone in
+        // their calls if the store decides all of them.
+        let is_alone = !in_batch && self.plan.mode.kind == Kind::Strict;
+        let is_now = is_alone || began == ended;
         self.calls.lock().unwrap().push(Call {
             node: self.index,
             op: op.clone(),

@@ -1,11 +1,18 @@
 //! What happens in a run, as far as it is known before: all of it comes from the seed.
 
+mod mode;
+mod waves;
+
 use std::time::Duration;
 
-use tollgate::layers::OnFailure;
+use tollgate::Act;
 
 use crate::limits::Rule;
 use crate::rng::Rng;
+use crate::trace::Operation;
+
+pub(crate) use mode::{Kind, Mode};
+pub(crate) use waves::Wave;
 
 /// A run.
 #[derive(Debug)]
@@ -25,20 +32,7 @@ pub(crate) struct Plan {
     /// When the store loses its state.
     pub(crate) forgets: Vec<Duration>,
     pub(crate) calls: Calls,
-}
-
-/// What the layers are set to do. A distribution other than "the store decides every check" is another
-/// variant, with judges of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Strict(OnFailure),
-}
-
-impl Mode {
-    pub(crate) fn on_failure(self) -> OnFailure {
-        let Mode::Strict(on_failure) = self;
-        on_failure
-    }
+    pub(crate) waves: Vec<Wave>,
 }
 
 #[derive(Debug)]
@@ -95,7 +89,7 @@ pub(crate) struct Calls {
 }
 
 impl Plan {
-    pub(crate) fn random(seed: u64) -> Plan {
+    pub(crate) fn random(seed: u64, kind: Kind) -> Plan {
         let rng = &mut Rng::new(seed);
         let timeout = Duration::from_millis(rng.pick(&[20, 20, 40, 100]));
         let length = Duration::from_millis(rng.between(1_500, 5_000));
@@ -105,7 +99,7 @@ impl Plan {
         let limits = rng.pick(&[1, 1, 2]);
         let mut plan = Plan {
             seed,
-            mode: Mode::Strict(rng.pick(&OnFailure::ALL)),
+            mode: Mode::random(rng, kind),
             rules: (0..limits).map(|_| Rule::random(rng)).collect(),
             timeout,
             is_calm,
@@ -116,11 +110,26 @@ impl Plan {
             faults: if is_calm { Vec::new() } else { faults(rng, length, node_count) },
             forgets: if rng.percent(20) { instants(rng, length) } else { Vec::new() },
             calls: Calls::random(rng),
+            waves: Vec::new(),
         };
         if rng.percent(15) {
             plan.make_roomy();
         }
+        if kind != Kind::Strict && rng.percent(40) {
+            plan.make_waves(rng);
+        }
         plan
+    }
+
+    /// Returns an operation of cost 1 on a key.
+    pub(crate) fn op(&self, key: usize, act: Act) -> Operation {
+        let key = format!("key-{key}").into_bytes();
+        Operation { act, key, costs: vec![1; self.rules.len()], id: None }
+    }
+
+    /// Returns whether clocks differ. A node with another clock has other windows, and drains faster or slower.
+    pub(crate) fn is_skewed(&self) -> bool {
+        self.nodes.iter().any(|node| node.rate != 1_000_000 || node.offset != 0)
     }
 
     /// Leaves out all that could hide a missing charge: limits that are exhausted anyway, what is given back,
@@ -167,6 +176,19 @@ impl Network {
 }
 
 impl Calls {
+    fn checks_only() -> Calls {
+        Calls {
+            max_cost: 1,
+            refunds: 0,
+            resets: 0,
+            charges: 0,
+            peeks: 0,
+            batches: 0,
+            ids: 0,
+            cancelled: 0,
+        }
+    }
+
     fn random(rng: &mut Rng) -> Calls {
         let gives = rng.percent(40);
         Calls {

@@ -24,9 +24,38 @@ pub(crate) enum Sabotage {
     AnswersLate,
     /// A node admits by itself, and says so, more than its share.
     ForgetsLocalCounts,
+    /// What a node takes ahead is not taken from the store.
+    TakesNothingAhead,
+    /// A node gives back what it has spent.
+    GivesBackTooMuch,
+    /// What a node writes does not arrive, and seems to.
+    LosesWrites,
+    /// What a node writes arrives without its id.
+    WritesWithoutId,
+    /// A node writes behind, or takes ahead, as much as it likes.
+    IgnoresPart,
 }
 
 impl Sabotage {
+    /// Returns the part of a limit that a node is set to have unwritten or taken ahead, in percent.
+    pub(crate) fn part(self, planned: u8) -> u8 {
+        if self == Sabotage::IgnoresPart { 100 } else { planned }
+    }
+
+    /// Returns what becomes of an operation between the layers and the network.
+    pub(crate) fn send(self, op: Operation) -> Operation {
+        match (self, op.act) {
+            (Sabotage::TakesNothingAhead, Act::Reserve) | (Sabotage::LosesWrites, Act::Charge) => {
+                Operation { act: Act::Peek, id: None, ..op }
+            }
+            (Sabotage::GivesBackTooMuch, Act::Settle) => {
+                Operation { costs: vec![0; op.costs.len()], ..op }
+            }
+            (Sabotage::WritesWithoutId, Act::Charge) => Operation { id: None, ..op },
+            _ => op,
+        }
+    }
+
     /// Returns what is done in place of an operation; `None` if nothing is.
     pub(crate) fn before(self, op: &Operation) -> Option<Operation> {
         match (self, op.act) {

@@ -1,6 +1,7 @@
 //! The store that all nodes share, and a book of all that it did.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tollgate::{
     Act, Apply, Clock, Decision, Limit, LimitStatus, LimitStatuses, MemoryStore, Name, Source,
@@ -86,8 +87,8 @@ impl Server {
             op: op.clone(),
             allowed: decision.allowed,
             retry_after: decision.retry_after.map(Span::as_micros),
-            taken: before.saturating_sub(after),
-            given: after.saturating_sub(before),
+            taken: difference(&before, &after),
+            given: difference(&after, &before),
         });
         // The layers pass this on as it is, so that the judges know whose answer a caller got.
         decision.bound_reset_after = Span::from_micros(state.bookings.len() as u64);
@@ -126,14 +127,20 @@ impl Server {
         self.ask(state, &Operation { act: Act::Peek, key: key.to_vec(), costs, id: None })
     }
 
-    fn remaining(&self, state: &State, key: &[u8]) -> u64 {
-        self.peek_free(state, key).0.unwrap().remaining.unwrap()
+    fn remaining(&self, state: &State, key: &[u8]) -> Vec<u64> {
+        let (_, statuses) = self.peek_free(state, key);
+        statuses.iter().map(|status| status.remaining.unwrap()).collect()
     }
 
     /// Returns what remains of each limit for a key.
     pub(crate) fn remaining_of_each(&self, key: &[u8]) -> Vec<u64> {
-        let (_, statuses) = self.peek_free(&self.state(), key);
-        statuses.iter().map(|status| status.remaining.unwrap()).collect()
+        self.remaining(&self.state(), key)
+    }
+
+    /// Returns how long it takes until the state of a key is gone.
+    pub(crate) fn reset_after(&self, key: &[u8]) -> Duration {
+        let decision = self.peek_free(&self.state(), key).0.unwrap();
+        Duration::from_micros(decision.reset_after.as_micros())
     }
 
     /// Returns what the store would answer to an operation now.
@@ -149,4 +156,10 @@ impl Server {
         let mut state = self.state();
         (std::mem::take(&mut state.bookings), std::mem::take(&mut state.forgets))
     }
+}
+
+/// Returns by how much more remained of a limit in one case than in the other, at most.
+fn difference(more: &[u64], less: &[u64]) -> u64 {
+    let each = more.iter().zip(less).map(|(more, less)| more.saturating_sub(*less));
+    each.max().unwrap_or(0)
 }

@@ -9,7 +9,7 @@ use crate::plan::{NodePlan, Plan};
 use crate::trace::micros;
 
 /// The true time at the start, in microseconds: not at the start of any window.
-const START: u64 = 1_700_000_000_123_457;
+pub(crate) const START: u64 = 1_700_000_000_123_457;
 
 /// The time since the start of a run.
 #[derive(Clone, Copy)]

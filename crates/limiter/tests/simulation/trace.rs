@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tollgate::{Act, Decision, Id, Item, Key, Limit, LimitStatuses, Name, Op, Subject};
+use tollgate::{
+    Act, Decision, Id, Item, Key, Limit, LimitStatuses, Name, Op, Source, Span, Subject,
+};
 
+use crate::limits::Rule;
 use crate::plan::Plan;
 
 /// An operation on one key.
@@ -61,9 +64,9 @@ pub(crate) struct Booking {
     pub(crate) allowed: bool,
     /// The wait in its answer; `None` if it was never.
     pub(crate) retry_after: Option<u64>,
-    /// How much less remained afterwards.
+    /// How much less remained afterwards, of the limit where that is most.
     pub(crate) taken: u64,
-    /// How much more remained afterwards.
+    /// How much more remained afterwards, of the limit where that is most.
     pub(crate) given: u64,
 }
 
@@ -103,9 +106,27 @@ impl Call {
         }
     }
 
+    /// Returns the same without the number that the store gave its answer.
+    pub(crate) fn without_serial(&self) -> Call {
+        let mut call = self.clone();
+        if let CallResult::Decided(decision) = &mut call.result {
+            decision.bound_reset_after = Span::ZERO;
+        }
+        call
+    }
+
     /// Returns the decision if the store made it.
     pub(crate) fn by_store(&self) -> Option<&Decision> {
-        self.decision().filter(|decision| decision.source == tollgate::Source::Store)
+        self.decision().filter(|decision| decision.source == Source::Store)
+    }
+
+    /// Returns whether the node admitted it by itself, and not because the store failed.
+    pub(crate) fn admitted_by_node(&self) -> bool {
+        let is_from_node = |source| matches!(source, Source::Local | Source::Prefetch);
+        self.op.act == Act::Check
+            && self
+                .decision()
+                .is_some_and(|of| of.allowed && !of.degraded && is_from_node(of.source))
     }
 
     /// Returns the decision if it was made without the store because the store failed.
@@ -125,6 +146,9 @@ pub(crate) struct End {
     pub(crate) calls: Vec<Call>,
     /// How much remained of each limit, by key.
     pub(crate) remaining: HashMap<Vec<u8>, Vec<u64>>,
+    /// What one node answered when it was asked for all that the limits of a key allow, after the state of the
+    /// key was gone.
+    pub(crate) demand: Vec<Call>,
 }
 
 /// A whole run.
@@ -153,6 +177,22 @@ impl Run {
             Some((index, call.ended))
         });
         answers.collect()
+    }
+
+    /// Returns all calls, also those at the end.
+    pub(crate) fn all_calls(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().chain(&self.end.calls).chain(&self.end.demand)
+    }
+
+    /// Returns what the store did for a key.
+    pub(crate) fn bookings_of(&self, key: &[u8]) -> Vec<&Booking> {
+        self.bookings.iter().filter(|booking| booking.op.key == key).collect()
+    }
+
+    /// Returns whether what was taken at an instant surely still counts at the end.
+    pub(crate) fn still_counts(&self, at: u64) -> bool {
+        let still_counts = |rule: &Rule| rule.still_counts(at, self.end.at);
+        !self.plan.is_skewed() && self.plan.rules.iter().any(still_counts)
     }
 
     pub(crate) fn timeout(&self) -> u64 {

@@ -4,9 +4,10 @@
 
 use std::collections::HashSet;
 
-use tollgate::Source;
+use tollgate::{Decision, Source};
 
 use super::{Verdict, ensure};
+use crate::plan::Kind;
 use crate::trace::{Call, Run};
 
 pub(crate) fn judge(run: &Run) -> Verdict {
@@ -14,10 +15,10 @@ pub(crate) fn judge(run: &Run) -> Verdict {
     for call in run.calls.iter().chain(&run.end.calls) {
         let Some(decision) = call.decision() else { continue };
         let is_from_store = decision.source == Source::Store;
-        ensure!(
-            is_from_store || !decision.allowed || decision.degraded,
-            "admitted by none: {call:?}"
-        );
+        let is_from_node = is_from_node(run, decision) && !decision.degraded;
+        ensure!(!is_from_node || decision.allowed, "only the store denies: {call:?}");
+        let is_known = is_from_store || is_from_node || decision.degraded;
+        ensure!(is_known || !decision.allowed, "admitted by none: {call:?}");
         if !is_from_store {
             continue;
         }
@@ -26,6 +27,15 @@ pub(crate) fn judge(run: &Run) -> Verdict {
         ensure!(handed_out.insert(index), "the answer of another call: {call:?}");
     }
     Ok(())
+}
+
+/// Returns whether the distribution lets a node decide so by itself.
+fn is_from_node(run: &Run, decision: &Decision) -> bool {
+    match run.plan.mode.kind {
+        Kind::Strict => false,
+        Kind::WriteBehind => decision.source == Source::Local,
+        Kind::Prefetch => decision.source == Source::Prefetch,
+    }
 }
 
 fn booking_of(run: &Run, call: &Call) -> Result<usize, String> {

@@ -87,7 +87,7 @@ impl<'r> History<'r> {
 
     /// Returns whether something was given back that this node need not know of yet.
     fn is_changed(&self) -> bool {
-        let gives = |act: Act| matches!(act, Act::Refund | Act::Reset);
+        let gives = |act: Act| matches!(act, Act::Refund | Act::Reset | Act::Settle);
         let mut unnoticed =
             self.bookings.iter().filter(|(booking, answered)| !self.is_noticed(booking, *answered));
         let is_here = |at: &u64| (self.since..=self.call.ended).contains(at);

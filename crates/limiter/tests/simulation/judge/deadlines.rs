@@ -3,6 +3,7 @@
 use tollgate::Act;
 
 use super::{Verdict, ensure};
+use crate::plan::Kind;
 use crate::trace::{Call, CallResult, Run};
 
 /// Timers are exact to a millisecond.
@@ -17,8 +18,13 @@ pub(crate) fn judge(run: &Run) -> Verdict {
     Ok(())
 }
 
-/// A check whose denial can be repeated may first wait for another caller who asks the same.
+/// A check whose denial can be repeated may first wait for another caller who asks the same. Before that, a
+/// node that decides by itself may wait for the call of the key that is under way.
 fn max_time(run: &Run, call: &Call) -> u64 {
-    let may_wait = call.op.act == Act::Check && call.op.id.is_none() && !call.in_batch;
-    if may_wait { 2 * run.timeout() } else { run.timeout() }
+    let may_wait = call.op.id.is_none() && !call.in_batch;
+    let for_same = u64::from(may_wait && call.op.act == Act::Check);
+    let is_local = run.plan.mode.kind != Kind::Strict;
+    let is_decided_here = is_local && matches!(call.op.act, Act::Check | Act::Peek);
+    let for_call = u64::from(may_wait && is_decided_here);
+    (1 + for_same + for_call) * run.timeout()
 }

@@ -14,11 +14,11 @@ pub(crate) fn judge(run: &Run) -> Verdict {
     for call in &run.calls {
         judge_call(run, call)?;
     }
-    if run.plan.mode.on_failure() == OnFailure::Local { judge_shares(run) } else { Ok(()) }
+    if run.plan.mode.on_failure == OnFailure::Local { judge_shares(run) } else { Ok(()) }
 }
 
 fn judge_call(run: &Run, call: &Call) -> Verdict {
-    let on_failure = run.plan.mode.on_failure();
+    let on_failure = run.plan.mode.on_failure;
     let may_decide = matches!(call.op.act, Act::Check | Act::Peek);
     if run.plan.is_calm {
         ensure!(call.degraded().is_none(), "the store was not asked: {call:?}");

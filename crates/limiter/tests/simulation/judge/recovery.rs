@@ -18,10 +18,8 @@ pub(crate) fn judge(run: &Run) -> Verdict {
         ensure!(call.decision().is_some_and(|of| !of.degraded), "not from the store: {call:?}");
     }
     let is_given_back = run.plan.calls.refunds + run.plan.calls.resets > 0;
-    // A node with another clock has other windows, and drains faster or slower.
-    let is_skewed = run.plan.nodes.iter().any(|node| node.rate != 1_000_000 || node.offset != 0);
-    let is_charged = run.plan.mode.on_failure() != OnFailure::Deny;
-    if !is_charged || is_given_back || is_skewed || !run.forgets.is_empty() {
+    let is_charged = run.plan.mode.on_failure != OnFailure::Deny;
+    if !is_charged || is_given_back || run.plan.is_skewed() || !run.forgets.is_empty() {
         return Ok(());
     }
     for (key, remaining) in &run.end.remaining {
