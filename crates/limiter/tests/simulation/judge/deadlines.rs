@@ -19,12 +19,13 @@ pub(crate) fn judge(run: &Run) -> Verdict {
 }
 
 /// A check whose denial can be repeated may first wait for another caller who asks the same. Before that, a
-/// node that decides by itself may wait for the call of the key that is under way.
+/// node that decides by itself may wait for the call of the key that is under way; of a batch it may leave a
+/// single check to the store.
 fn max_time(run: &Run, call: &Call) -> u64 {
-    let may_wait = call.op.id.is_none() && !call.in_batch;
-    let for_same = u64::from(may_wait && call.op.act == Act::Check);
     let is_local = run.plan.mode.kind != Kind::Strict;
-    let is_decided_here = is_local && matches!(call.op.act, Act::Check | Act::Peek);
-    let for_call = u64::from(may_wait && is_decided_here);
-    (1 + for_same + for_call) * run.timeout()
+    let (is_plain, is_alone) = (call.op.id.is_none(), !call.in_batch);
+    let is_check = call.op.act == Act::Check;
+    let for_same = is_plain && is_check && (is_alone || is_local);
+    let for_call = is_plain && is_alone && is_local && (is_check || call.op.act == Act::Peek);
+    (1 + u64::from(for_same) + u64::from(for_call)) * run.timeout()
 }
