@@ -92,9 +92,11 @@ impl Node {
     pub(crate) async fn call_together(self: Arc<Node>, wave: Wave, timeline: Timeline) {
         sleep(wave.at.saturating_sub(timeline.elapsed())).await;
         let mut calls = JoinSet::new();
-        for _ in 0..wave.checks {
+        for number in 0..wave.checks {
             let node = Arc::clone(&self);
-            calls.spawn(async move { node.call(&node.plan.op(0, Act::Check), None).await });
+            let id = wave.with_ids.then(|| format!("{}-wave-{number}", self.index).into_bytes());
+            let op = Operation { id, ..self.plan.op(0, Act::Check) };
+            calls.spawn(async move { node.call(&op, None).await });
         }
         calls.join_all().await;
     }

@@ -15,11 +15,13 @@ pub(crate) struct Wave {
     /// The node that makes them; `None` if each node makes as many.
     pub(crate) node: Option<usize>,
     pub(crate) checks: u64,
+    /// Whether each check has an id, so that only the store can decide it.
+    pub(crate) with_ids: bool,
 }
 
 impl Wave {
     fn new(at: u64, node: Option<usize>, checks: u64) -> Wave {
-        Wave { at: Duration::from_millis(at), node, checks }
+        Wave { at: Duration::from_millis(at), node, checks, with_ids: false }
     }
 
     pub(crate) fn includes(&self, node: usize) -> bool {
@@ -63,13 +65,19 @@ impl Plan {
         self.forgets.retain(|forget| *forget < last && rng.percent(30));
     }
 
-    /// One node spends nearly all, every node learns what remains, and all spend that at the same instant.
+    /// One node spends nearly all, every node learns what remains, and all spend that at the same instant. It
+    /// may be that the store is deciding checks of all nodes about the rest right then.
     fn behind(&self, rng: &mut Rng, rule: &Rule, start: u64) -> Vec<Wave> {
         let (nodes, cap) = (self.nodes.len() as u64, self.mode.share(rule));
-        let spent = rule.capacity().saturating_sub(cap + nodes + rng.between(0, cap));
-        let last = 2 * cap + 2;
-        let waves = [(5, Some(0), spent), (250, None, 1), (400, None, last)];
-        waves.map(|(after, node, checks)| Wave::new(start + after, node, checks)).to_vec()
+        let rest = cap + rng.between(0, cap);
+        let spent = rule.capacity().saturating_sub(rest + nodes);
+        let at_store = if rng.percent(50) { rest.div_ceil(nodes) } else { 0 };
+        vec![
+            Wave::new(start + 5, Some(0), spent),
+            Wave::new(start + 250, None, 1),
+            Wave { with_ids: true, ..Wave::new(start + 399, None, at_store) },
+            Wave::new(start + 400, None, 2 * cap + 2),
+        ]
     }
 
     /// Every node takes slices until a window ends, and spends all it can get when the next has begun.
