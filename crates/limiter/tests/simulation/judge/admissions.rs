@@ -1,6 +1,5 @@
-//! Nobody is told anything in the store's name that the store did not decide for this very call.
-//!
-//! So what callers were told is admitted never exceeds what the store admitted.
+//! Every answer in the name of the store is one that the store gave to this very call, and what a node admits
+//! by itself is what its distribution lets it decide.
 
 use std::collections::HashSet;
 

@@ -29,7 +29,7 @@ pub(crate) fn judge(run: &Run) -> Verdict {
     Ok(())
 }
 
-/// In a run of one node nobody else changes anything.
+/// If nothing has changed that the node does not know of, it has the numbers of the store.
 fn judge_numbers(run: &Run, call: &Call, denial: &Decision, truth: &Decision) -> Verdict {
     let numbers = |of: &Decision| (of.limit, of.remaining, of.bound_by, of.retry_after.is_none());
     ensure!(numbers(denial) == numbers(truth), "not the store's numbers: {call:?}");
