@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::report::Row;
+use crate::report::{Row, digits};
 
 const REACHED: Style = AnsiColor::Green.on_default();
 const MISSED: Style = AnsiColor::Red.on_default().bold();
@@ -139,7 +139,7 @@ impl GoalLine<'_> {
         let value = self.goal.value_in(row);
         match self.goal.figure {
             Figure::Ratio | Figure::RatioTo(_) => format!("{value:.3} of {}", row.against),
-            Figure::Value(unit) | Figure::Worst(unit) => format!("{value} {unit}"),
+            Figure::Value(unit) | Figure::Worst(unit) => format!("{} {unit}", digits(value)),
         }
     }
 }

@@ -95,7 +95,8 @@ fn row_line(row: &Row) -> String {
     line([system, &digits(*value), &ratio, &range, &allowed])
 }
 
-fn digits(value: f64) -> String {
+/// Formats a figure.
+pub(crate) fn digits(value: f64) -> String {
     format!("{value:.*}", usize::try_from(decimals(value)).unwrap_or_default())
 }
 
