@@ -39,8 +39,8 @@ pub(crate) struct PrefetchedKey {
     last_size: Costs,
     /// Number of checks that the next slice is for.
     want: u64,
-    /// When a slice was asked for last, in microseconds.
-    fetched_at: u64,
+    /// When the store answered last, in microseconds: from then on there was something to spend.
+    answered_at: u64,
     /// Whether the store denied the last check or slice.
     is_denied: bool,
     /// Whether quota was spent since the last look.
@@ -137,8 +137,7 @@ impl PrefetchedKey {
         is_decided: bool,
         context: &Context<'_>,
     ) -> Option<Slice> {
-        let age = context.now.saturating_sub(self.fetched_at);
-        self.fetched_at = context.now;
+        let age = context.now.saturating_sub(self.answered_at);
         let want = match age {
             _ if self.is_denied => 1,
             0..HOT => self.want.saturating_mul(2),
@@ -228,7 +227,7 @@ impl LocalKey for PrefetchedKey {
             closed: SmallVec::new(),
             last_size: none,
             want: 1,
-            fetched_at: 0,
+            answered_at: 0,
             is_denied: false,
             is_touched: false,
         }
@@ -284,7 +283,12 @@ impl LocalKey for PrefetchedKey {
         Writes { before, after: fetch.map(reserve), note: Note { settled, fetched } }
     }
 
-    fn finish(&mut self, writes: &Writes<Note>, answers: Option<Answers>, _: &Context<'_>) -> u64 {
+    fn finish(
+        &mut self,
+        writes: &Writes<Note>,
+        answers: Option<Answers>,
+        context: &Context<'_>,
+    ) -> u64 {
         let Note { settled, fetched } = &writes.note;
         let Answers { before, op, after } = answers.unwrap_or_default();
         for (id, _) in settled.iter().zip(&before).filter(|(_, answer)| answer.is_answered) {
@@ -295,6 +299,9 @@ impl LocalKey for PrefetchedKey {
             self.is_denied = !answer.is_allowed;
         }
         let after = after.filter(|answer| answer.is_answered);
+        if op.is_some() || after.is_some() {
+            self.answered_at = context.now;
+        }
         if let Some(id) = fetched {
             self.end_fetch(id, after.as_ref().map(|answer| answer.is_allowed));
         }
