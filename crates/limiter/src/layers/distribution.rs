@@ -30,7 +30,7 @@ pub enum Distribution {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct WriteBehind {
-    /// How often the store is told. Default: [`DEFAULT_FLUSH`].
+    /// How often unwritten cost is written to the store. Default: [`DEFAULT_FLUSH`].
     pub flush: Duration,
     /// How much cost of a key may be unwritten, as a part of the limit; at least 1. Default: [`DEFAULT_PART`].
     pub cap: Percentage,

@@ -169,7 +169,7 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
             keys.insert(hash, Tracked::new(key, op, settings), now);
         }
         let Some(key) = keys.get_mut(hash) else { return Lookup::Forward };
-        // What is answered here is told the store by a task, which needs a runtime.
+        // A task writes to the store what is admitted here, and it needs a runtime.
         if !key.update(op, settings) || !(key.is_scheduled || Handle::try_current().is_ok()) {
             return Lookup::Forward;
         }

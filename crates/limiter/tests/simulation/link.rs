@@ -91,7 +91,7 @@ impl Path {
         self.faults().map(slow).sum()
     }
 
-    /// Carries a message to the store and its reply back, whether or not somebody still waits for it.
+    /// Carries a message to the store and its reply back, whether or not a caller still waits for it.
     async fn carry(self: Arc<Path>, ops: Vec<Operation>, answer: oneshot::Sender<Vec<Reply>>) {
         let journey = self.journey();
         if journey.request_lost || self.has(FaultKind::LosesRequests) {
