@@ -115,8 +115,9 @@ impl PrefetchedKey {
     /// Closes slices that were taken in an earlier window: those of several windows together could exceed the
     /// limit.
     fn close_old(&mut self, context: &Context<'_>) {
-        let oldest = context.now.saturating_sub(context.op.least_reset_after());
-        while let Some(slice) = self.slices.first().filter(|slice| slice.since <= oldest) {
+        let counts_for = context.op.least_reset_after();
+        let is_old = |slice: &&Slice| context.now.saturating_sub(slice.since) >= counts_for;
+        while let Some(slice) = self.slices.first().filter(is_old) {
             self.left.subtract(&slice.left);
             self.closed.push(self.slices.remove(0));
         }
@@ -181,9 +182,10 @@ impl PrefetchedKey {
 
     /// Forgets what does not count any more at the store.
     fn forget_old(&mut self, context: &Context<'_>) {
-        let oldest = context.now.saturating_sub(context.op.full_reset_after());
-        self.closed.retain(|slice| slice.sent_at > oldest);
-        self.fetch.take_if(|fetch| !fetch.is_awaited && fetch.slice.since <= oldest);
+        let counts_for = context.op.full_reset_after();
+        let is_old = |since: u64| context.now.saturating_sub(since) >= counts_for;
+        self.closed.retain(|slice| !is_old(slice.sent_at));
+        self.fetch.take_if(|fetch| !fetch.is_awaited && is_old(fetch.slice.since));
     }
 
     /// Ends the attempt to take a slice; `None` is no answer.

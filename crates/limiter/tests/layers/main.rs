@@ -5,6 +5,7 @@
 mod coalesce;
 mod deny_cache;
 mod failover;
+mod memory;
 mod prefetch;
 mod recovery;
 mod remote;

@@ -127,16 +127,6 @@ impl Setup {
             calls: Mutex::default(),
             answers: Semaphore::new(0),
         });
-        Setup::around(remote, clock, nodes, limits, on_failure)
-    }
-
-    fn around(
-        remote: Arc<Remote>,
-        clock: Clock,
-        nodes: u32,
-        limits: &[&str],
-        on_failure: OnFailure,
-    ) -> Setup {
         let layers = Layers::new().timeout(TIMEOUT).nodes(nodes).clock(clock.clone());
         let store = AnyStore::layered(layers.around(Arc::clone(&remote) as Arc<dyn Store>));
         let limiter = store.limiter("test", limits).unwrap().with_on_failure(on_failure);
@@ -149,18 +139,20 @@ impl Setup {
         limits: &[&str],
         distribution: impl Into<Distribution>,
     ) -> Vec<Setup> {
-        let distribution = distribution.into();
-        let first = Setup::of_nodes(nodes, limits, OnFailure::Deny);
-        let others = (1..nodes).map(|_| {
-            let (remote, clock) = (Arc::clone(&first.remote), first.clock.clone());
-            Setup::around(remote, clock, nodes, limits, OnFailure::Deny)
-        });
-        let others: Vec<Setup> = others.collect();
-        let all = [first].into_iter().chain(others).map(|node| {
-            let limiter = node.limiter.clone().with_distribution(distribution);
-            Setup { limiter, ..node }
-        });
-        all.collect()
+        let (first, distribution) =
+            (Setup::of_nodes(nodes, limits, OnFailure::Deny), distribution.into());
+        let node = |_| first.another(Layers::new().nodes(nodes), distribution);
+        (0..nodes).map(node).collect()
+    }
+
+    /// Creates another node on the same store.
+    pub(crate) fn another(&self, layers: Layers, distribution: Distribution) -> Setup {
+        let (remote, clock) = (Arc::clone(&self.remote), self.clock.clone());
+        let layers = layers.timeout(TIMEOUT).clock(clock.clone());
+        let store = AnyStore::layered(layers.around(Arc::clone(&remote) as Arc<dyn Store>));
+        let limiter = store.limiter("test", self.limiter.policy().limits().to_vec()).unwrap();
+        let limiter = limiter.with_on_failure(OnFailure::Deny).with_distribution(distribution);
+        Setup { remote, limiter, clock }
     }
 
     pub(crate) fn layers(&self) -> &LayeredStore {
