@@ -137,7 +137,7 @@ impl Distribution {
     /// assert_eq!(write_behind.max_over_admission(&limit, 4), 150);
     /// let prefetch = Distribution::Prefetch(Prefetch::default());
     /// assert_eq!(prefetch.max_over_admission(&limit, 4), 200);
-    /// # Ok::<(), tollgate::ParseLimitError>(())
+    /// # Ok::<(), tollgate::LimitError>(())
     /// ```
     #[must_use]
     pub fn max_over_admission(self, limit: &Limit, nodes: u32) -> u64 {
