@@ -161,7 +161,7 @@ impl<K: LocalKey> Entry for Tracked<K> {
 
 impl<K: LocalKey> Tracked<K> {
     pub(super) fn new(key: K, op: &Op<'_>, settings: K::Settings) -> Tracked<K> {
-        let op = Arc::new(OwnedOp::new(op));
+        let op = limits_of(op);
         Tracked { key, settings, op, calls: 0, answered: None, is_scheduled: false }
     }
 
@@ -176,7 +176,7 @@ impl<K: LocalKey> Tracked<K> {
             return false;
         }
         if has_other_limits {
-            self.op = Arc::new(OwnedOp::new(op));
+            self.op = limits_of(op);
         }
         self.settings = settings;
         self.key.update(op, settings, has_other_limits);
@@ -219,4 +219,9 @@ impl<K: LocalKey> Tracked<K> {
     pub(super) fn key(&mut self) -> &mut K {
         &mut self.key
     }
+}
+
+/// Returns the limits and subjects of an operation, without the id of its caller: writes have their own.
+fn limits_of(op: &Op<'_>) -> Arc<OwnedOp> {
+    Arc::new(OwnedOp::new(&op.without_id()))
 }
