@@ -170,6 +170,7 @@ impl Decision {
     /// assert_eq!(Decision::from_statuses(true, each.to_vec()), check);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn from_statuses(allowed: bool, each: impl IntoIterator<Item = LimitStatus>) -> Decision {
         let mut decision = DecisionBuilder::new(allowed);
         each.into_iter().for_each(|status| decision.add(status));
@@ -183,9 +184,9 @@ impl Decision {
         LimitStatus { limit, remaining, retry_after, reset_after }
     }
 
-    /// Creates the decision of a policy with one limit.
+    /// Returns the decision of a policy with one limit, whose status this is.
     #[inline]
-    pub(crate) fn of(allowed: bool, status: LimitStatus) -> Decision {
+    pub fn from_status(allowed: bool, status: LimitStatus) -> Decision {
         Decision {
             allowed,
             limit: status.limit,

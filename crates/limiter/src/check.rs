@@ -5,7 +5,7 @@ use std::future::Future;
 use smallvec::SmallVec;
 use tollgate_core::{
     Apply, Decision, IntoKey, Item, Items, Key, KeyBytes, Op, Policy, Request, RequestError,
-    Store as _, StoreError, Time, items_of_key,
+    Store as _, StoreError, Time, apply_one, items_of_key,
 };
 
 use crate::any_store::AnyStore;
@@ -137,8 +137,16 @@ impl Limiter<AnyStore> {
         &'k self,
         key: impl IntoKey<'k>,
     ) -> impl Future<Output = Result<Decision, Error>> + Send {
-        let request = self.key(key);
-        async move { request.check().await }
+        let key = key.into_key();
+        async move {
+            let Some(SingleCheck { limit, cost, .. }) = self.single_check() else {
+                return self.key(key).check().await;
+            };
+            let subject = Key::new(key.as_bytes())?.into();
+            let items = [Item { limit, subject, cost }];
+            let check = Op::check(self.policy().name(), &items);
+            Ok(apply_one(&**self.store(), &check, None).await?)
+        }
     }
 
     /// Checks many keys at one instant in one call of the store, each by itself and in order. The

@@ -140,6 +140,7 @@ mod check;
 mod clock;
 mod enforce;
 mod error;
+mod hash;
 mod in_flight;
 #[cfg(feature = "layers")]
 pub mod layers;

@@ -24,8 +24,11 @@ impl Limit {
     /// ```
     pub fn hash_numbers(&self, hasher: &mut impl Hasher) {
         let mut put = |kind: u64, numbers: [u64; 3]| {
-            hasher.write_u64(kind << 1 | u64::from(self.counts_denied()));
-            numbers.into_iter().for_each(|number| hasher.write_u64(number));
+            let [a, b, c] = numbers;
+            let kind = kind << 1 | u64::from(self.counts_denied());
+            for [high, low] in [[kind, a], [b, c]] {
+                hasher.write_u128(u128::from(high) << u64::BITS | u128::from(low));
+            }
         };
         match self.params() {
             RuleParams::Flow { capacity, ticks, parts } => put(1, [capacity, ticks, parts]),

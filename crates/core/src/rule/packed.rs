@@ -167,7 +167,7 @@ pub(super) fn check_words<R: Pack>(
     let room = live.map_or(Some(rule.capacity()), |state| rule.headroom(state, at));
     let Some(before) = room.filter(|room| cost <= *room) else {
         let status = live_status(rule, live, now, at, room, cost);
-        return Some(PackedOutcome { decision: Decision::of(false, status), words: None });
+        return Some(PackedOutcome { decision: Decision::from_status(false, status), words: None });
     };
     if live.is_none() {
         state = None;
@@ -177,7 +177,10 @@ pub(super) fn check_words<R: Pack>(
     let at = now.max(R::instant(&state));
     let left = rule.room_left(before, cost, &state, at);
     let status = live_status(rule, Some(&state), now, at, left, cost);
-    Some(PackedOutcome { decision: Decision::of(true, status), words: Some(R::pack(&state).1) })
+    Some(PackedOutcome {
+        decision: Decision::from_status(true, status),
+        words: Some(R::pack(&state).1),
+    })
 }
 
 /// Checks a limit over a state in one word, counted from `origin`.
@@ -193,5 +196,5 @@ pub(super) fn check_word(
         return None;
     }
     let (allowed, status, word) = flow.check_word(word, now.since(origin), cost)?;
-    (word >> Packed::ONE_WORD_BITS == 0).then(|| (Decision::of(allowed, status), word))
+    (word >> Packed::ONE_WORD_BITS == 0).then(|| (Decision::from_status(allowed, status), word))
 }

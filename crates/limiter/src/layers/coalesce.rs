@@ -95,7 +95,7 @@ impl<S: Store + 'static> Store for Coalesce<S> {
         // The next call of the key is sent by a task, which needs a runtime.
         let Ok(runtime) = Handle::try_current() else { return shared.store.apply(ops, at, out) };
         let key = shared.secret.key(op);
-        let hash = shared.secret.whole(&key);
+        let hash = key.whole();
         let joined =
             shared.queues.join(hash, op, MAX_COALESCED, || shared.secret.question(&key, op));
         if let Joined::Waits(waiter, full) = joined {

@@ -21,7 +21,6 @@ use tollgate_core::{Apply, Decision, Op, Span, Store, StoreError, Time, apply_on
 
 use super::hash::{Hash, OpKey, Secret};
 use super::node::Node;
-use super::stats::Counter;
 use super::subset;
 use super::table::{Entry, Table};
 use super::versions::Versions;
@@ -47,8 +46,6 @@ struct Known {
     versions: Versions,
     secret: Secret,
     clock: Clock,
-    /// Number of denials that were answered here.
-    answered: Counter,
 }
 
 /// A denial, and for how long it holds.
@@ -126,7 +123,7 @@ impl<S: Store> DenyCache<S> {
     pub(crate) fn new(store: S, node: &Node) -> DenyCache<S> {
         let (denials, versions) = (Table::new(Arc::clone(&node.budget)), Versions::default());
         let (secret, clock) = (node.secret, node.clock.clone());
-        let known = Known { denials, versions, secret, clock, answered: Counter::default() };
+        let known = Known { denials, versions, secret, clock };
         DenyCache { store, known }
     }
 
@@ -137,7 +134,7 @@ impl<S: Store> DenyCache<S> {
 
     /// Returns the number of denials that were answered here.
     pub(crate) fn answered(&self) -> u64 {
-        self.known.answered.get()
+        self.known.denials.answered()
     }
 
     /// Asks the store, and learns from the answer.
@@ -265,8 +262,9 @@ impl Known {
     /// Returns the denial of a check, if it is known.
     fn denied(&self, question: &Question) -> Option<Decision> {
         let hash = question.hash?;
-        let decision = self.denials.lock(hash)?.get_mut(hash)?.at(question)?;
-        self.answered.add(1);
+        let mut denials = self.denials.lock(hash)?;
+        let decision = denials.get_mut(hash)?.at(question)?;
+        denials.count_answered();
         Some(decision)
     }
 
@@ -275,7 +273,7 @@ impl Known {
         let Some(mut denials) = self.denials.lock(hash) else { return Lookup::Unknown };
         let Some(denial) = denials.get_mut(hash) else { return Lookup::Unknown };
         if let Some(decision) = denial.at(question) {
-            self.answered.add(1);
+            denials.count_answered();
             return Lookup::Denied(decision);
         }
         // Callers that pass the time are not kept waiting: their instants may differ.

@@ -34,7 +34,7 @@ impl<S: Store + 'static> Distribute<S> {
 
     fn apply_as<'a>(
         &'a self,
-        distribution: Distribution,
+        distribution: &Distribution,
         ops: &'a [Op<'a>],
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
@@ -45,10 +45,14 @@ impl<S: Store + 'static> Distribute<S> {
         }
     }
 
+    fn distributions(&self, ops: &[Op<'_>]) -> Vec<Distribution> {
+        let mut policies = self.policies.now();
+        ops.iter().map(|op| *policies.distribution(op.policy)).collect()
+    }
+
     /// Applies operations on policies with different distributions: those with the same one together.
     async fn apply_mixed(&self, ops: &[Op<'_>], out: &mut [Result<Decision, StoreError>]) {
-        let of = |op: &Op<'_>| self.policies.distribution(op.policy);
-        let each: Vec<Distribution> = ops.iter().map(of).collect();
+        let each = self.distributions(ops);
         for (first, distribution) in each.iter().enumerate() {
             if each.iter().take(first).any(|earlier| earlier == distribution) {
                 continue;
@@ -59,7 +63,7 @@ impl<S: Store + 'static> Distribute<S> {
             };
             let some = subset::pick(ops, indexes());
             let mut results = subset::unanswered(&some);
-            if let Apply::Pending(pending) = self.apply_as(*distribution, &some, &mut results) {
+            if let Apply::Pending(pending) = self.apply_as(distribution, &some, &mut results) {
                 pending.await;
             }
             subset::put_back(indexes(), results, out);
@@ -79,10 +83,13 @@ impl<S: Store + 'static> Store for Distribute<S> {
         if at.is_some() {
             return self.store.apply(ops, at, out);
         }
-        let distribution = self.policies.distribution(first.policy);
-        let is_same = |op: &Op<'_>| self.policies.distribution(op.policy) == distribution;
-        if others.iter().all(is_same) {
-            return self.apply_as(distribution, ops, out);
+        let mut policies = self.policies.now();
+        if others.is_empty() {
+            return self.apply_as(policies.distribution(first.policy), ops, out);
+        }
+        let distribution = *policies.distribution(first.policy);
+        if others.iter().all(|op| *policies.distribution(op.policy) == distribution) {
+            return self.apply_as(&distribution, ops, out);
         }
         Apply::Pending(Box::pin(self.apply_mixed(ops, out)))
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tollgate_core::{Item, Limit, Op, Spec};
+use tollgate_core::{Limit, Op, Spec};
 
 use super::costs::Costs;
 use crate::percentage::Percentage;
@@ -65,6 +65,11 @@ impl Default for WriteBehind {
 }
 
 impl WriteBehind {
+    #[inline]
+    pub(super) fn is_possible_for(limit: &Limit) -> bool {
+        !limit.gives_leases()
+    }
+
     /// Returns the same with this interval.
     #[must_use]
     pub const fn with_flush(self, flush: Duration) -> WriteBehind {
@@ -103,6 +108,12 @@ impl Default for Prefetch {
 }
 
 impl Prefetch {
+    #[inline]
+    pub(super) fn is_possible_for(limit: &Limit) -> bool {
+        let fades = matches!(limit.spec(), Spec::Ar1 { .. });
+        !limit.gives_leases() && !limit.counts_denied() && !fades
+    }
+
     /// Returns the same with this bound.
     #[must_use]
     pub const fn with_max_slice(self, max_slice: Percentage) -> Prefetch {
@@ -162,23 +173,9 @@ impl Distribution {
     pub fn is_possible_for(self, limit: &Limit) -> bool {
         match self {
             Distribution::Strict => true,
-            Distribution::WriteBehind(_) => !limit.gives_leases(),
-            Distribution::Prefetch(_) => {
-                let fades = matches!(limit.spec(), Spec::Ar1 { .. });
-                !limit.gives_leases() && !limit.counts_denied() && !fades
-            }
+            Distribution::WriteBehind(_) => WriteBehind::is_possible_for(limit),
+            Distribution::Prefetch(_) => Prefetch::is_possible_for(limit),
         }
-    }
-}
-
-impl Distribution {
-    /// Returns whether an operation on these can be decided so: their limits allow it, and all count the same
-    /// subject. Otherwise what is known of one subject would have to be kept with every other.
-    pub(super) fn is_possible_for_all(self, items: &[Item<'_>]) -> bool {
-        let Some(first) = items.first() else { return false };
-        let is_possible =
-            |item: &Item<'_>| item.subject == first.subject && self.is_possible_for(item.limit);
-        items.iter().all(is_possible)
     }
 }
 

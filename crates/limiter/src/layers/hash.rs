@@ -3,18 +3,17 @@
 //! Clients choose the keys, so the hashes are keyed with a secret, and they are long enough that no two
 //! questions ever share one: what is found under a hash is not compared with the question itself.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::hash::Hasher;
 
-use siphasher::sip128::{Hasher128 as _, SipHasher13};
 use smallvec::SmallVec;
-use tollgate_core::{Item, Name, Op};
+use tollgate_core::{Item, Op};
+
+use crate::hash::{self, Salt};
+
+pub(super) use crate::hash::Secret;
 
 /// A hash of 128 bits.
 pub(super) type Hash = u128;
-
-/// The secret that the layers of one store key their hashes with.
-#[derive(Clone, Copy)]
-pub(super) struct Secret(u64, u64);
 
 /// The policy and the subjects of an operation: what it counts.
 #[derive(Clone)]
@@ -24,70 +23,85 @@ pub(super) struct OpKey {
 }
 
 impl Secret {
-    /// Creates a secret that cannot be guessed.
-    pub(super) fn random() -> Secret {
-        let random = RandomState::new();
-        Secret(random.hash_one(0), random.hash_one(1))
-    }
-
     /// Returns the key of an operation.
+    #[inline]
     pub(super) fn key(self, op: &Op<'_>) -> OpKey {
-        OpKey { subjects: op.items.iter().map(|item| self.subject(op.policy, item)).collect() }
+        let subject = |item: &Item<'_>| self.cached_hash(op.policy, item.subject).into();
+        OpKey { subjects: op.items.iter().map(subject).collect() }
     }
 
     /// Returns the hash of the first subject of an operation, for those that have only one.
+    #[inline]
     pub(super) fn first_subject(self, op: &Op<'_>) -> Hash {
-        op.items.first().map_or(0, |item| self.subject(op.policy, item))
-    }
-
-    fn subject(self, policy: &Name, item: &Item<'_>) -> Hash {
-        let mut hasher = self.hasher();
-        let name = item.subject.name.map_or("", Name::as_str);
-        for field in [policy.as_str(), name] {
-            hasher.write(field.as_bytes());
-            hasher.write_u8(0);
-        }
-        hasher.write(item.subject.key.as_bytes());
-        hasher.finish128().as_u128()
+        op.items.first().map_or(0, |item| self.cached_hash(op.policy, item.subject).into())
     }
 
     /// Returns the hash of all that decides a check without an id: two checks with the same hash get the
     /// same answer.
+    #[inline]
     pub(super) fn question(self, key: &OpKey, op: &Op<'_>) -> Hash {
-        let mut hasher = self.hasher();
+        let mut mixer = Mixer::default();
         for (subject, item) in key.subjects.iter().zip(op.items) {
-            hasher.write_u128(*subject);
-            hasher.write_u64(item.cost);
-            item.limit.hash_numbers(&mut hasher);
+            mixer.write_u128(*subject);
+            mixer.write_u64(item.cost);
+            item.limit.hash_numbers(&mut mixer);
         }
-        hasher.finish128().as_u128()
-    }
-
-    /// Returns one hash of a key.
-    pub(super) fn whole(self, key: &OpKey) -> Hash {
-        if let [subject] = key.subjects[..] {
-            return subject;
-        }
-        let mut hasher = self.hasher();
-        for subject in &key.subjects {
-            hasher.write_u128(*subject);
-        }
-        hasher.finish128().as_u128()
+        mixer.0
     }
 
     /// Returns a number that tells this process from others.
     pub(super) fn tag(self) -> u64 {
-        let mut hasher = self.hasher();
-        hasher.write(b"tag");
-        hasher.finish()
+        let [a, b] = self.0;
+        Salt(a, b).hash(b"tag").shard
+    }
+}
+
+impl OpKey {
+    /// Returns one hash of the key.
+    pub(super) fn whole(&self) -> Hash {
+        if let [subject] = self.subjects[..] {
+            return subject;
+        }
+        let mut mixer = Mixer::default();
+        self.subjects.iter().for_each(|subject| mixer.write_u128(*subject));
+        mixer.0
+    }
+}
+
+/// Adds numbers to hashes of subjects. Those cannot be guessed, so that each number needs only to lead to
+/// another hash: every step is a bijection.
+#[derive(Default)]
+struct Mixer(u128);
+
+impl Mixer {
+    /// An odd number without a pattern: the fraction of the golden ratio.
+    const FACTOR: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+}
+
+impl Hasher for Mixer {
+    fn write_u128(&mut self, number: u128) {
+        self.0 = (self.0 ^ number).wrapping_mul(Mixer::FACTOR).rotate_left(64);
     }
 
-    fn hasher(self) -> SipHasher13 {
-        SipHasher13::new_with_keys(self.0, self.1)
+    fn write_u64(&mut self, number: u64) {
+        self.write_u128(number.into());
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn finish(&self) -> u64 {
+        low(self.0)
     }
 }
 
 /// Returns some bits of a hash as an index below `len`, which must be a power of two.
 pub(super) fn index_in(len: usize, hash: Hash) -> usize {
-    hash as usize & len.wrapping_sub(1)
+    hash::index_in(len, low(hash))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+fn low(hash: Hash) -> u64 {
+    hash as u64
 }

@@ -67,6 +67,7 @@ impl Known {
     }
 
     /// Returns an admission. `remaining` returns what it leaves of the limit at a position.
+    #[inline]
     pub(super) fn admission(
         &self,
         op: &Op<'_>,
@@ -82,6 +83,9 @@ impl Known {
             status.reset_after = Span::from_micros(reset);
             status
         };
+        if let ([status], None) = (&self.each[..], op.statuses) {
+            return Decision::from_status(true, after((0, status)));
+        }
         let each = || self.each.iter().enumerate().map(after);
         if op.statuses.is_some() {
             op.report(each());

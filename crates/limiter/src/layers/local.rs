@@ -17,10 +17,10 @@ use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError};
 use super::hash::Hash;
 use super::node::Node;
 use super::schedule::Schedule;
-use super::stats::{Counter, Gauge};
+use super::stats::Counter;
 use super::table::{Locked, Table};
 use call::Part;
-use key::{Call, Tracked};
+use key::{Call, Tracked, has_one_subject, is_possible};
 
 pub(super) use key::{Answers, Context, LocalAnswer, LocalKey, Reason, Write, Writes};
 
@@ -35,16 +35,13 @@ struct Shared<S, K: LocalKey> {
     keys: Table<Tracked<K>>,
     schedule: Schedule,
     node: Node,
-    /// Number of checks that were answered here.
-    answered: Counter,
-    /// What the store and this node see differently.
-    difference: Gauge,
     over_admitted: Counter,
 }
 
 /// What becomes of an operation.
 enum Lookup {
-    Answered(Decision),
+    /// The answer is in its place.
+    Answered,
     /// The store is being called about the key, and its answer may suffice.
     Wait(OwnedNotified),
     /// The store decides.
@@ -58,20 +55,18 @@ impl<S: Store + 'static, K: LocalKey> Local<S, K> {
             keys: Table::new(Arc::clone(&node.budget)),
             schedule: Schedule::default(),
             node,
-            answered: Counter::default(),
-            difference: Gauge::default(),
             over_admitted: Counter::default(),
         }))
     }
 
     /// Returns the number of checks that were answered here.
     pub(crate) fn answered(&self) -> u64 {
-        self.0.answered.get()
+        self.0.keys.answered()
     }
 
     /// Returns what the store and this node see differently.
     pub(crate) fn difference(&self) -> u64 {
-        self.0.difference.get()
+        self.0.keys.sum(|key| key.key().gauge())
     }
 
     /// Returns the cost that was admitted here beyond a limit.
@@ -89,36 +84,54 @@ impl<S: Store + 'static, K: LocalKey> Local<S, K> {
     }
 
     /// Applies operations on policies with these settings.
+    #[inline]
     pub(crate) fn apply<'a>(
         &'a self,
-        settings: K::Settings,
+        settings: &K::Settings,
         ops: &'a [Op<'a>],
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
         let shared = &self.0;
         let ([op], [first]) = (ops, &mut *out) else {
-            return Apply::Pending(Box::pin(shared.apply_all(settings, ops, out)));
+            return Apply::Pending(Box::pin(shared.apply_all(*settings, ops, out)));
         };
-        match shared.look_up(settings, op) {
-            Lookup::Answered(decision) => {
-                *first = Ok(decision);
-                Apply::Ready
+        match shared.look_up(settings, op, first) {
+            Lookup::Answered => Apply::Ready,
+            Lookup::Forward => Apply::Pending(Box::pin(shared.forward(*settings, ops, out))),
+            Lookup::Wait(answered) => {
+                Apply::Pending(Box::pin(shared.wait(answered, *settings, ops, out)))
             }
-            Lookup::Forward => Apply::Pending(Box::pin(async move {
-                let part = shared.begin(settings, op, 0);
-                shared.call(vec![part], out).await;
-                shared.answer_denied(settings, ops, out);
-            })),
-            Lookup::Wait(answered) => Apply::Pending(Box::pin(async move {
-                answered.await;
-                // A check waits for one call of another at most: near the limit it might wait for ever.
-                shared.apply_all(settings, ops, out).await;
-            })),
         }
     }
 }
 
 impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
+    /// Lets the store decide one operation.
+    async fn forward(
+        self: &Arc<Self>,
+        settings: K::Settings,
+        ops: &[Op<'_>],
+        out: &mut [Result<Decision, StoreError>],
+    ) {
+        let Some(op) = ops.first() else { return };
+        let part = self.begin(settings, op, 0);
+        self.call(vec![part], out).await;
+        self.answer_denied(settings, ops, out);
+    }
+
+    /// Waits for a call under way. A check waits for one call of another at most: near the limit it might wait for
+    /// ever.
+    async fn wait(
+        self: &Arc<Self>,
+        answered: OwnedNotified,
+        settings: K::Settings,
+        ops: &[Op<'_>],
+        out: &mut [Result<Decision, StoreError>],
+    ) {
+        answered.await;
+        self.apply_all(settings, ops, out).await;
+    }
+
     /// Answers what can be answered here, and lets the store decide the rest in one call.
     async fn apply_all(
         self: &Arc<Self>,
@@ -128,8 +141,8 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
     ) {
         let mut parts = Vec::new();
         for (index, (op, out)) in ops.iter().zip(&mut *out).enumerate() {
-            match self.look_up(settings, op) {
-                Lookup::Answered(decision) => *out = Ok(decision),
+            match self.look_up(&settings, op, out) {
+                Lookup::Answered => {}
                 Lookup::Wait(_) | Lookup::Forward => parts.push(self.begin(settings, op, index)),
             }
         }
@@ -148,62 +161,71 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
         out: &mut [Result<Decision, StoreError>],
     ) {
         for (op, out) in ops.iter().zip(out) {
-            if out.as_ref().is_ok_and(|decision| !decision.allowed)
-                && let Lookup::Answered(decision) = self.look_up(settings, op)
-            {
-                *out = Ok(decision);
+            if out.as_ref().is_ok_and(|decision| !decision.allowed) {
+                self.look_up(&settings, op, out);
             }
         }
     }
 
-    fn look_up(self: &Arc<Self>, settings: K::Settings, op: &Op<'_>) -> Lookup {
+    /// Answers an operation, if that is possible here.
+    #[inline]
+    fn look_up(
+        self: &Arc<Self>,
+        settings: &K::Settings,
+        op: &Op<'_>,
+        out: &mut Result<Decision, StoreError>,
+    ) -> Lookup {
         let is_check = matches!(op.act, Act::Check | Act::Peek) && op.id.is_none();
-        if !is_check || !settings.into().is_possible_for_all(op.items) {
+        if !is_check || !has_one_subject(op.items) {
             return Lookup::Forward;
         }
         let (hash, now) = (self.node.secret.first_subject(op), self.node.now());
         let Some(mut keys) = self.keys.lock(hash) else { return Lookup::Forward };
-        if keys.get_mut(hash).is_none()
-            && let Some(key) = K::assumed(op, settings, now)
+        if K::assumes(settings)
+            && is_possible::<K>(op.items)
+            && keys.get_mut(hash).is_none()
+            && let Some(key) = K::assumed(op, *settings, now)
         {
-            keys.insert(hash, Tracked::new(key, op, settings), now);
+            keys.insert(hash, Tracked::new(key, op, *settings), now);
         }
         let Some(key) = keys.get_mut(hash) else { return Lookup::Forward };
         // A task writes to the store what is admitted here, and it needs a runtime.
         if !key.update(op, settings) || !(key.is_scheduled || Handle::try_current().is_ok()) {
             return Lookup::Forward;
         }
-        let Some(answer) = self.track(key, |key| key.answer(op, &self.node, now)) else {
+        let Some(answer) = key.answer(op, &self.node, now) else {
             return key.wait(op).map_or(Lookup::Forward, Lookup::Wait);
         };
-        self.answered.add(1);
+        *out = Ok(answer.decision);
         if answer.over_admitted > 0 {
             self.over_admitted.add(answer.over_admitted);
         }
         if answer.calls_ahead {
-            let call = self.track(key, |key| key.begin(Reason::Ahead(op), &self.node, now));
+            let call = key.begin(Reason::Ahead(op), &self.node, now);
             self.spawn_call(hash, call);
         }
-        if !key.is_scheduled {
+        let is_scheduled = key.is_scheduled;
+        keys.count_answered();
+        if !is_scheduled {
             self.schedule_if_due(hash, keys);
         }
-        Lookup::Answered(answer.decision)
+        Lookup::Answered
     }
 
     /// Begins a call of the store about an operation. Without room for its key, the store decides it alone.
     fn begin<'a>(&self, settings: K::Settings, op: &'a Op<'a>, index: usize) -> Part<'a, K> {
         let (hash, now) = (self.node.secret.first_subject(op), self.node.now());
         let alone = Part { hash, call: None, op: Some((index, op)) };
-        let is_possible = settings.into().is_possible_for_all(op.items);
+        let is_possible = is_possible::<K>(op.items);
         let Some(mut keys) = self.keys.lock(hash).filter(|_| is_possible) else { return alone };
         if keys.get_mut(hash).is_none() {
             keys.insert(hash, Tracked::new(K::new(op, settings), op, settings), now);
         }
         let Some(key) = keys.get_mut(hash) else { return alone };
-        if !key.update(op, settings) {
+        if !key.update(op, &settings) {
             return alone;
         }
-        let call = self.track(key, |key| key.begin(Reason::Decide(op), &self.node, now));
+        let call = key.begin(Reason::Decide(op), &self.node, now);
         Part { call: Some(call), ..alone }
     }
 
@@ -218,17 +240,9 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
         let Some(mut keys) = self.keys.lock(hash) else { return };
         let Some(key) = keys.get_mut(hash) else { return };
         let now = self.node.now();
-        let over_admitted = self.track(key, |key| key.finish(call, answers, &self.node, now));
+        let over_admitted = key.finish(call, answers, &self.node, now);
         self.over_admitted.add(over_admitted);
         self.schedule_if_due(hash, keys);
-    }
-
-    /// Changes a key, and keeps the sum of what the store and this node see differently.
-    fn track<T>(&self, key: &mut Tracked<K>, change: impl FnOnce(&mut Tracked<K>) -> T) -> T {
-        let before = key.key().gauge();
-        let result = change(key);
-        self.difference.change(before, key.key().gauge());
-        result
     }
 
     fn spawn_call(self: &Arc<Self>, hash: Hash, call: Call<K::Note>) {
@@ -272,10 +286,7 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
             let Some(key) = keys.get_mut(*hash) else { continue };
             key.is_scheduled = false;
             let now = self.node.now();
-            let call = self.track(key, |key| {
-                key.key().look().then(|| key.begin(Reason::Due, &self.node, now))
-            });
-            match call {
+            match key.look(&self.node, now) {
                 Some(call) => parts.push(Part { hash: *hash, call: Some(call), op: None }),
                 None => self.schedule_if_due(*hash, keys),
             }

@@ -25,6 +25,7 @@ impl Node {
     }
 
     /// Returns the time of this process, in microseconds.
+    #[inline]
     pub(super) fn now(&self) -> u64 {
         self.clock.now().as_micros()
     }

@@ -1,10 +1,12 @@
 //! What each policy chooses of the layers.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Cache};
 use tollgate_core::Name;
 
 use super::distribution::Distribution;
@@ -71,23 +73,59 @@ impl PolicyLayers {
 
 /// The choices of all policies, which may change while they are in use.
 #[derive(Debug, Default)]
-pub(super) struct Policies(ArcSwap<Choices>);
+pub(super) struct Policies(Arc<ArcSwap<Choices>>);
+
+thread_local! {
+    /// The choices that this thread has seen last. Every check needs them, and to see whether they are still the
+    /// current ones is cheaper than to take hold of what all threads share.
+    static SEEN: Cell<Option<Box<Seen>>> = const { Cell::new(None) };
+}
+
+type Seen = Cache<Arc<ArcSwap<Choices>>, Arc<Choices>>;
+
+/// The choices at one instant.
+pub(super) struct Current(Option<Box<Seen>>);
+
+impl Current {
+    /// Returns who decides the checks of a policy.
+    #[inline]
+    pub(super) fn distribution(&mut self, name: &Name) -> &Distribution {
+        let choices = self.0.as_mut().map(|seen| seen.load());
+        choices.map_or(&Distribution::Strict, |choices| choices.distribution(name))
+    }
+}
+
+impl Drop for Current {
+    #[inline]
+    fn drop(&mut self) {
+        // A thread that is ending keeps nothing.
+        let _ = SEEN.try_with(|seen| seen.set(self.0.take()));
+    }
+}
 
 #[derive(Debug)]
 struct Choices {
     by_name: HashMap<Name, PolicyLayers>,
-    /// Those whose checks are not all decided by the store, in the order of their names: there are few, and each
-    /// of their checks looks here.
-    distributed: Vec<(Name, Distribution)>,
+    /// Those whose checks are not all decided by the store, by the digests of their names, which also keys are
+    /// hashed with: each check looks here.
+    distributed: Vec<(u64, Distribution)>,
 }
 
 impl Choices {
     fn new(by_name: HashMap<Name, PolicyLayers>) -> Choices {
-        let each = by_name.iter().map(|(name, layers)| (name.clone(), layers.distribution));
+        let each = by_name.iter().map(|(name, layers)| (name.digest(), layers.distribution));
         let mut distributed: Vec<_> =
             each.filter(|(_, distribution)| *distribution != Distribution::Strict).collect();
-        distributed.sort_unstable_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        distributed.sort_unstable_by_key(|(digest, _)| *digest);
         Choices { by_name, distributed }
+    }
+
+    /// Returns who decides the checks of a policy.
+    #[inline]
+    fn distribution(&self, name: &Name) -> &Distribution {
+        let found = self.distributed.binary_search_by_key(&name.digest(), |(digest, _)| *digest);
+        let found = found.ok().and_then(|index| self.distributed.get(index));
+        found.map_or(&Distribution::Strict, |(_, distribution)| distribution)
     }
 }
 
@@ -103,13 +141,13 @@ impl Policies {
         self.0.load().by_name.get(name).copied().unwrap_or_default()
     }
 
-    /// Returns who decides the checks of a policy.
-    pub(super) fn distribution(&self, name: &Name) -> Distribution {
-        let choices = self.0.load();
-        let found =
-            choices.distributed.binary_search_by(|(own, _)| own.as_str().cmp(name.as_str()));
-        let found = found.ok().and_then(|index| choices.distributed.get(index));
-        found.map_or(Distribution::Strict, |(_, distribution)| *distribution)
+    /// Returns the choices as they are now.
+    #[inline]
+    pub(super) fn now(&self) -> Current {
+        let seen = SEEN.try_with(Cell::take).ok().flatten();
+        let seen = seen.filter(|seen| ptr::eq(seen.arc_swap(), &*self.0));
+        let seen = seen.unwrap_or_else(|| Box::new(Cache::new(Arc::clone(&self.0))));
+        Current(Some(seen))
     }
 
     /// Changes what a policy has chosen.

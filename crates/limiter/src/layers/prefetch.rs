@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Item, Op, PlainStore, Source, Time};
+use tollgate_core::{Act, Item, Limit, Op, PlainStore, Source, Time};
 
 use super::costs::Costs;
 use super::distribution::{Prefetch, parts_of};
@@ -20,6 +20,8 @@ use super::write_ids::WriteId;
 const IDLE: Duration = Duration::from_millis(100);
 /// A slice that is used up within this time was too small, in microseconds.
 const HOT: u64 = 50_000;
+/// How many times as large as the last one a slice may be.
+const MAX_GROWTH: u64 = 16;
 /// A slice that lasts for longer than this was too large, in microseconds.
 const COOL: u64 = 500_000;
 
@@ -28,17 +30,22 @@ pub(crate) struct PrefetchedKey {
     /// The most that may be taken ahead and not spent.
     max: Costs,
     known: Option<Known>,
+    /// Whether other nodes may have used up what remains.
+    is_near: bool,
     /// Those that are not used up, the oldest first.
     slices: SmallVec<[Slice; 1]>,
     /// What is left of them together.
     left: Costs,
-    fetch: Option<Fetch>,
-    /// Slices that are done with, and not settled yet.
+    /// The one that was asked for.
+    fetch: Option<Slice>,
+    /// Those that are done with, and not settled yet.
     closed: SmallVec<[Slice; 1]>,
     /// Size of the last slice.
     last_size: Costs,
     /// Number of checks that the next slice is for.
     want: u64,
+    /// Number of checks for which there was nothing left, since a slice was asked for last.
+    missed: u64,
     /// When the store answered last, in microseconds: from then on there was something to spend.
     answered_at: u64,
     /// Whether the store denied the last check or slice.
@@ -59,6 +66,11 @@ struct Slice {
     sent_at: u64,
     /// From when on it would not count any more if nothing else did, in microseconds.
     counts_until: u64,
+    /// From when on it is not spent any more, in microseconds: slices of several windows together could exceed the
+    /// limit.
+    expires_at: u64,
+    /// Whether a call about it is under way. If its answer is lost, it is repeated under the same id.
+    is_awaited: bool,
 }
 
 impl Slice {
@@ -72,15 +84,29 @@ impl Slice {
             .map_or(u64::MAX, |charged| charged.reset_after.as_micros());
         let (id, left) = (context.node.ids.next(), size.clone());
         let counts_until = now.saturating_add(counts_for);
-        Slice { id, size, left, since: now, sent_at: now, counts_until }
+        let expires_at = now.saturating_add(context.op.least_reset_after());
+        Slice {
+            id,
+            size,
+            left,
+            since: now,
+            sent_at: now,
+            counts_until,
+            expires_at,
+            is_awaited: true,
+        }
     }
-}
 
-/// A slice that was asked for.
-struct Fetch {
-    slice: Slice,
-    /// Otherwise the answer was lost, and it is asked for again under the same id.
-    is_awaited: bool,
+    /// Returns what the store has to be asked to take.
+    fn reserve(&self) -> Write {
+        Write { act: Act::Reserve, id: Some(self.id.clone()), costs: self.size.clone() }
+    }
+
+    /// Returns what the store has to be told in the end.
+    fn settle(&self) -> Write {
+        let spent = self.size.less(&self.left);
+        Write { act: Act::Settle, id: Some(self.id.clone()), costs: spent }
+    }
 }
 
 /// The slices that a call is about.
@@ -112,12 +138,9 @@ impl PrefetchedKey {
         late
     }
 
-    /// Closes slices that were taken in an earlier window: those of several windows together could exceed the
-    /// limit.
-    fn close_old(&mut self, context: &Context<'_>) {
-        let counts_for = context.op.least_reset_after();
-        let is_old = |slice: &&Slice| context.now.saturating_sub(slice.since) >= counts_for;
-        while let Some(slice) = self.slices.first().filter(is_old) {
+    /// Closes slices that were taken in an earlier window.
+    fn close_expired(&mut self, now: u64) {
+        while let Some(slice) = self.slices.first().filter(|slice| now >= slice.expires_at) {
             self.left.subtract(&slice.left);
             self.closed.push(self.slices.remove(0));
         }
@@ -130,21 +153,31 @@ impl PrefetchedKey {
         self.fetch.is_none() && !self.is_denied && is_half
     }
 
-    /// Returns the next slice: for as many checks as the last one, or for twice as many if that one was used up
-    /// soon. `is_decided` says that the first of them is decided by the store itself.
+    /// Returns how many checks the next slice is for: as many as the last one, or more if that one was used up
+    /// soon, so that it lasts for about [`HOT`], and enough for those that had to wait.
+    fn next_want(&mut self, now: u64) -> u64 {
+        let missed = std::mem::take(&mut self.missed);
+        if self.is_denied {
+            return 1;
+        }
+        match now.saturating_sub(self.answered_at) {
+            age @ 0..HOT => {
+                let growth = HOT.checked_div(age).unwrap_or(MAX_GROWTH);
+                self.want.saturating_mul(growth.clamp(2, MAX_GROWTH)).max(missed)
+            }
+            HOT..COOL => self.want.max(missed),
+            _ => (self.want / 2).max(1),
+        }
+    }
+
+    /// Returns the next slice. `is_decided` says that the first of them is decided by the store itself.
     fn next_slice(
         &mut self,
         op: &Op<'_>,
         is_decided: bool,
         context: &Context<'_>,
     ) -> Option<Slice> {
-        let age = context.now.saturating_sub(self.answered_at);
-        let want = match age {
-            _ if self.is_denied => 1,
-            0..HOT => self.want.saturating_mul(2),
-            HOT..COOL => self.want,
-            _ => (self.want / 2).max(1),
-        };
+        let want = self.next_want(context.now);
         let (costs, room) = (Costs::of(op), self.max.less(&self.left));
         let each = costs.iter().zip(room.iter()).filter(|(cost, _)| *cost > 0);
         let most = each.map(|(cost, room)| room.checked_div(cost).unwrap_or(0)).min()?;
@@ -157,23 +190,45 @@ impl PrefetchedKey {
         Some(Slice::new(size, context))
     }
 
-    /// Returns the slice to ask for in a call.
-    fn fetch(&mut self, reason: Reason<'_>, context: &Context<'_>) -> Option<Slice> {
+    /// Asks for a slice in a call, or again for one whose answer was lost.
+    fn fetch(&mut self, reason: Reason<'_>, context: &Context<'_>) -> Option<Write> {
         if let Some(fetch) = &mut self.fetch {
             if fetch.is_awaited {
                 return None;
             }
             fetch.is_awaited = true;
-            fetch.slice.sent_at = context.now;
-            return Some(fetch.slice.clone());
+            fetch.sent_at = context.now;
+            return Some(fetch.reserve());
         }
         let slice = match reason {
             Reason::Decide(op) if op.act == Act::Check => self.next_slice(op, true, context),
             Reason::Ahead(op) => self.next_slice(op, false, context),
             _ => None,
         }?;
-        self.fetch = Some(Fetch { slice: slice.clone(), is_awaited: true });
-        Some(slice)
+        let slice = self.fetch.insert(slice);
+        Some(slice.reserve())
+    }
+
+    /// Settles slices in a call. With a check that is decided there goes all that is given back, so that the check
+    /// does not miss it. A slice that was used up changes nothing for the check, and waits for another call.
+    fn settle(&mut self, reason: Reason<'_>) -> SmallVec<[Write; 1]> {
+        let is_due = |slice: &&mut Slice| match reason {
+            Reason::Decide(_) => !slice.left.is_none(),
+            Reason::Ahead(_) | Reason::Due => !slice.is_awaited,
+        };
+        let mut writes = SmallVec::new();
+        for slice in self.closed.iter_mut().filter(is_due) {
+            slice.is_awaited = true;
+            writes.push(slice.settle());
+        }
+        writes
+    }
+
+    /// Learns from an answer of the store.
+    fn learn(&mut self, known: Known, nodes: u32) {
+        let far: Costs = self.max.iter().map(|max| max.saturating_mul(nodes.into())).collect();
+        self.is_near = !far.fits_in(&known.remaining());
+        self.known = Some(known);
     }
 
     fn is_fetching(&self) -> bool {
@@ -185,21 +240,19 @@ impl PrefetchedKey {
         let counts_for = context.op.full_reset_after();
         let is_old = |since: u64| context.now.saturating_sub(since) >= counts_for;
         self.closed.retain(|slice| !is_old(slice.sent_at));
-        self.fetch.take_if(|fetch| !fetch.is_awaited && is_old(fetch.slice.since));
+        self.fetch.take_if(|fetch| !fetch.is_awaited && is_old(fetch.since));
     }
 
     /// Ends the attempt to take a slice; `None` is no answer.
     fn end_fetch(&mut self, id: &WriteId, is_taken: Option<bool>) {
-        let Some(mut fetch) = self.fetch.take_if(|fetch| fetch.slice.id == *id) else { return };
+        let Some(mut slice) = self.fetch.take_if(|fetch| fetch.id == *id) else { return };
+        slice.is_awaited = false;
         match is_taken {
-            None => {
-                fetch.is_awaited = false;
-                self.fetch = Some(fetch);
-            }
+            None => self.fetch = Some(slice),
             Some(true) => {
-                self.left.add(&fetch.slice.left);
-                self.last_size = fetch.slice.size.clone();
-                self.slices.push(fetch.slice);
+                self.left.add(&slice.left);
+                self.last_size = slice.size.clone();
+                self.slices.push(slice);
             }
             Some(false) => {
                 self.want = (self.want / 2).max(1);
@@ -218,17 +271,24 @@ impl LocalKey for PrefetchedKey {
     type Settings = Prefetch;
     type Note = Note;
 
+    #[inline]
+    fn is_possible_for(limit: &Limit) -> bool {
+        Prefetch::is_possible_for(limit)
+    }
+
     fn new(op: &Op<'_>, settings: Prefetch) -> PrefetchedKey {
         let none = Costs::none(op.items.len());
         PrefetchedKey {
             max: parts_of(op, settings.max_slice),
             known: None,
+            is_near: true,
             slices: SmallVec::new(),
             left: none.clone(),
             fetch: None,
             closed: SmallVec::new(),
             last_size: none,
             want: 1,
+            missed: 0,
             answered_at: 0,
             is_denied: false,
             is_touched: false,
@@ -243,21 +303,24 @@ impl LocalKey for PrefetchedKey {
         }
     }
 
+    #[inline]
     fn answer(&mut self, op: &Op<'_>, context: &Context<'_>) -> Option<LocalAnswer> {
-        self.close_old(context);
-        let known = self.known.as_ref().filter(|_| !self.slices.is_empty())?;
-        let fits = |(position, item): (usize, &Item<'_>)| item.cost <= self.left.get(position);
-        if !op.items.iter().enumerate().all(fits) {
-            return None;
-        }
+        self.close_expired(context.now);
         let takes = op.act == Act::Check;
+        let fits = |(position, item): (usize, &Item<'_>)| item.cost <= self.left.get(position);
+        let is_enough = !self.slices.is_empty() && op.items.iter().enumerate().all(fits);
+        let Some(known) = self.known.as_ref().filter(|_| is_enough) else {
+            self.missed = self.missed.saturating_add(takes.into());
+            return None;
+        };
         let remaining = |position: usize| {
             let cost = op.items.get(position).filter(|_| takes).map_or(0, |item| item.cost);
             let left = self.left.get(position).saturating_sub(cost);
             known.remaining_of(position).saturating_add(left)
         };
         let decision = known.admission(op, remaining, context.now).with_source(Source::Prefetch);
-        let over_admitted = if takes { self.take(op, context.now) } else { 0 };
+        let late = if takes { self.take(op, context.now) } else { 0 };
+        let over_admitted = if self.is_near { late } else { 0 };
         Some(LocalAnswer { decision, over_admitted, calls_ahead: takes && self.is_low() })
     }
 
@@ -272,17 +335,11 @@ impl LocalKey for PrefetchedKey {
 
     fn begin(&mut self, reason: Reason<'_>, context: &Context<'_>) -> Writes<Note> {
         self.forget_old(context);
-        let settle = |slice: &Slice| {
-            let spent = slice.size.less(&slice.left);
-            Write { act: Act::Settle, id: Some(slice.id.clone()), costs: spent }
-        };
-        let before = self.closed.iter().map(settle).collect();
-        let settled = self.closed.iter().map(|slice| slice.id.clone()).collect();
-        let fetch = self.fetch(reason, context);
-        let fetched = fetch.as_ref().map(|slice| slice.id.clone());
-        let reserve =
-            |slice: Slice| Write { act: Act::Reserve, id: Some(slice.id), costs: slice.size };
-        Writes { before, after: fetch.map(reserve), note: Note { settled, fetched } }
+        let before = self.settle(reason);
+        let settled = before.iter().filter_map(|write| write.id.clone()).collect();
+        let after = self.fetch(reason, context);
+        let fetched = after.as_ref().and_then(|write| write.id.clone());
+        Writes { before, after, note: Note { settled, fetched } }
     }
 
     fn finish(
@@ -293,8 +350,12 @@ impl LocalKey for PrefetchedKey {
     ) -> u64 {
         let Note { settled, fetched } = &writes.note;
         let Answers { before, op, after } = answers.unwrap_or_default();
-        for (id, _) in settled.iter().zip(&before).filter(|(_, answer)| answer.is_answered) {
-            self.closed.retain(|slice| slice.id != *id);
+        for (index, id) in settled.iter().enumerate() {
+            if before.get(index).is_some_and(|answer| answer.is_answered) {
+                self.closed.retain(|slice| slice.id != *id);
+            } else if let Some(lost) = self.closed.iter_mut().find(|slice| slice.id == *id) {
+                lost.is_awaited = false;
+            }
         }
         let op = op.filter(|answer| answer.is_answered);
         if let Some(answer) = &op {
@@ -308,7 +369,9 @@ impl LocalKey for PrefetchedKey {
             self.end_fetch(id, after.as_ref().map(|answer| answer.is_allowed));
         }
         let known = [after, op].into_iter().flatten().find_map(|answer| answer.known);
-        self.known = known.or(self.known.take());
+        if let Some(known) = known {
+            self.learn(known, context.node.nodes);
+        }
         0
     }
 
@@ -323,8 +386,7 @@ impl LocalKey for PrefetchedKey {
             self.close_all();
             self.want = (self.want / 2).max(1);
         }
-        let is_lost = self.fetch.as_ref().is_some_and(|fetch| !fetch.is_awaited);
-        !self.closed.is_empty() || is_lost
+        self.closed.iter().chain(&self.fetch).any(|slice| !slice.is_awaited)
     }
 
     fn gauge(&self) -> u64 {

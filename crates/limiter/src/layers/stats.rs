@@ -16,23 +16,6 @@ impl Counter {
     }
 }
 
-/// A number that grows and shrinks.
-#[derive(Debug, Default)]
-pub(super) struct Gauge(AtomicU64);
-
-impl Gauge {
-    /// Changes the part of it that was `before` to `after`.
-    pub(super) fn change(&self, before: u64, after: u64) {
-        if before != after {
-            self.0.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
-        }
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// What the layers of a store have done so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

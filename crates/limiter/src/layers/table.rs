@@ -38,6 +38,8 @@ struct Shard<E> {
     sweep_at: usize,
     /// When it was swept last.
     swept: u64,
+    /// Number of checks that were answered by its entries.
+    answered: u64,
 }
 
 /// One part of the table, locked.
@@ -53,20 +55,41 @@ impl<E: Entry> Table<E> {
     }
 
     pub(super) fn new(budget: Arc<Budget>) -> Table<E> {
-        let shard = || Shard { entries: HashMap::default(), sweep_at: MIN_SWEEP, swept: 0 };
+        let shard =
+            || Shard { entries: HashMap::default(), sweep_at: MIN_SWEEP, swept: 0, answered: 0 };
         Table { shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(), budget }
     }
 
     /// Locks the part of the table that a hash belongs to.
     pub(super) fn lock(&self, hash: Hash) -> Option<Locked<'_, E>> {
-        let shard = self.shards.get(index_in(SHARDS, hash))?;
-        // No entry is ever left half changed.
-        let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let shard = lock(self.shards.get(index_in(SHARDS, hash))?);
         Some(Locked { shard, budget: &self.budget })
+    }
+
+    /// Returns the number of checks that were answered by entries.
+    pub(super) fn answered(&self) -> u64 {
+        self.shards.iter().map(|shard| lock(shard).answered).sum()
+    }
+
+    /// Returns the sum of a number over all entries.
+    pub(super) fn sum(&self, number: impl Fn(&E) -> u64) -> u64 {
+        let sum_of = |shard| lock(shard).entries.values().map(&number).fold(0, u64::saturating_add);
+        self.shards.iter().map(sum_of).fold(0, u64::saturating_add)
     }
 }
 
+fn lock<E>(shard: &Mutex<Shard<E>>) -> MutexGuard<'_, Shard<E>> {
+    // No entry is ever left half changed.
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl<E: Entry> Locked<'_, E> {
+    /// Counts a check that was answered by an entry. To count under the lock costs nothing, while a number that
+    /// all threads share costs as much as the rest of the check.
+    pub(super) fn count_answered(&mut self) {
+        self.shard.answered = self.shard.answered.saturating_add(1);
+    }
+
     pub(super) fn get_mut(&mut self, hash: Hash) -> Option<&mut E> {
         self.shard.entries.get_mut(&hash)
     }
@@ -106,7 +129,7 @@ impl<E: Entry> Locked<'_, E> {
     /// Forgets idle entries. Since the next sweep waits until the shard has doubled, an insertion sweeps two
     /// entries on average.
     fn sweep(&mut self, now: u64) {
-        let Shard { entries, sweep_at, swept } = &mut *self.shard;
+        let Shard { entries, sweep_at, swept, .. } = &mut *self.shard;
         let mut freed: usize = 0;
         entries.retain(|_, entry| {
             let is_idle = entry.is_idle(now);

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Item, LimitStatuses, Op, PlainStore, Source, Time};
+use tollgate_core::{Act, Item, Limit, LimitStatuses, Op, PlainStore, Source, Time};
 
 use super::costs::Costs;
 use super::distribution::{FirstRead, WriteBehind, parts_of};
@@ -139,6 +139,11 @@ impl LocalKey for UnwrittenKey {
     type Settings = WriteBehind;
     type Note = Note;
 
+    #[inline]
+    fn is_possible_for(limit: &Limit) -> bool {
+        WriteBehind::is_possible_for(limit)
+    }
+
     fn new(op: &Op<'_>, settings: WriteBehind) -> UnwrittenKey {
         let none = Costs::none(op.items.len());
         UnwrittenKey {
@@ -157,10 +162,11 @@ impl LocalKey for UnwrittenKey {
         }
     }
 
+    fn assumes(settings: &WriteBehind) -> bool {
+        settings.read == FirstRead::None
+    }
+
     fn assumed(op: &Op<'_>, settings: WriteBehind, now: u64) -> Option<UnwrittenKey> {
-        if settings.read == FirstRead::Sync {
-            return None;
-        }
         let statuses = LimitStatuses::default();
         let mut peek = op.with_act(Act::Peek);
         peek.statuses = Some(&statuses);
@@ -178,6 +184,7 @@ impl LocalKey for UnwrittenKey {
         }
     }
 
+    #[inline]
     fn answer(&mut self, op: &Op<'_>, context: &Context<'_>) -> Option<LocalAnswer> {
         // While the store decides a check of this node, what is admitted here is not in its decision: the store
         // may fill up the limit without it.

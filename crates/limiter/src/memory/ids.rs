@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tollgate_core::storage::{IdempotencyCache, Outcome, Scope};
 use tollgate_core::{Decision, Op, Time};
 
-use super::table::hash::{Hash, index_in};
+use crate::hash::{Hash, index_in};
 
 /// Number of segments. A power of two.
 const SEGMENTS: usize = 64;

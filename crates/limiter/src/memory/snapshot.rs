@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate_core::storage::State;
 
 use super::store::MemoryStore;
-use super::table::hash::{Hash, Secret};
+use crate::hash::{Hash, Secret};
 
 /// The first bytes of a snapshot. The last of them is the version of the format.
 const MAGIC: &[u8; 8] = b"tollgat\x01";

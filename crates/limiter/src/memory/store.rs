@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollgate_core::Limit;
 
 use super::ids::RememberedIds;
-use super::table::hash::{Hash, Secret, index_in};
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
 use super::table::lock::Lock;
 use super::table::shard::Shard;
 use crate::clock::Clock;
+use crate::hash::{Hash, Secret, index_in};
 use crate::limiter_store::{LimiterStore, Sealed};
 use crate::shared::Shared;
 

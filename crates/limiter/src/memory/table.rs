@@ -1,7 +1,6 @@
 //! How states are kept: each key belongs to one of many shards, and a shard keeps its states in hash
 //! tables of records under one lock.
 
-pub(super) mod hash;
 mod hash_table;
 pub(super) mod key_budget;
 pub(super) mod layout;

@@ -1,5 +1,6 @@
 //! A node takes quota ahead, and spends it without the store.
 
+use tokio::task::JoinSet;
 use tollgate::Source;
 use tollgate::layers::Prefetch;
 
@@ -36,6 +37,21 @@ async fn slices_grow_with_the_rate_and_pay_for_checks() {
     }
     assert!(node.remote.call_count() < 20, "{:?}", node.remote.calls());
     assert!(node.stats().decided_by_prefetch > 190);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_wait_together_need_few_calls() {
+    let node = one(&["gcra 1000000/s"]);
+    node.remote.set(Mode::Slow(1));
+    for _ in 0..4 {
+        let mut callers = JoinSet::new();
+        for _ in 0..256 {
+            let limiter = node.limiter.clone();
+            callers.spawn(async move { limiter.check("a").await.unwrap().allowed });
+        }
+        assert!(callers.join_all().await.into_iter().all(|allowed| allowed));
+    }
+    assert!(node.remote.call_count() < 20, "{:?}", node.remote.calls());
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,6 +153,14 @@ async fn a_slice_is_spent_while_the_store_is_away() {
 #[tokio::test(start_paused = true)]
 async fn quota_that_is_spent_when_it_counts_no_more_is_measured() {
     let node = one(&["gcra 1000/s"]);
+    // Far from the limit, whatever is spent would have been allowed in any case.
+    warm_up(&node, 32).await;
+    pass(90).await;
+    node.check().await.into_result().unwrap();
+    assert_eq!(node.stats().over_admitted, 0);
+
+    let node = one(&["gcra 1000/s"]);
+    node.limiter.key("a").cost(900).charge().await.unwrap();
     warm_up(&node, 32).await;
     let (before, mut late) = (node.stats().prefetched, 0);
     // Slowly enough that no further slice is needed, and often enough that this one is kept.

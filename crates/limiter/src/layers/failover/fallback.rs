@@ -129,7 +129,7 @@ impl Fallback {
     }
 
     fn hash(&self, op: &Op<'_>) -> Hash {
-        self.node.secret.whole(&self.node.secret.key(op))
+        self.node.secret.key(op).whole()
     }
 
     /// Decides a check or a peek without the store.

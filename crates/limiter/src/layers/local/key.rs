@@ -6,10 +6,9 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
-use tollgate_core::{Act, Decision, Op};
+use tollgate_core::{Act, Decision, Item, Limit, Op};
 
 use crate::layers::costs::Costs;
-use crate::layers::distribution::Distribution;
 use crate::layers::known::Known;
 use crate::layers::node::Node;
 use crate::layers::owned_op::OwnedOp;
@@ -19,13 +18,21 @@ use crate::layers::write_ids::WriteId;
 /// The rules by which a layer answers checks of one key itself, and what it tells the store.
 pub(crate) trait LocalKey: Send + Sized + 'static {
     /// What a policy chooses.
-    type Settings: Copy + PartialEq + Send + Into<Distribution>;
+    type Settings: Copy + PartialEq + Send;
     /// What is needed to make sense of the answers to a call.
     type Note: Send + Sync;
 
+    /// Returns whether a limit can be decided so.
+    fn is_possible_for(limit: &Limit) -> bool;
+
     fn new(op: &Op<'_>, settings: Self::Settings) -> Self;
 
-    /// Creates a key that is answered without asking the store first, if the settings want that.
+    /// Returns whether a new key is answered without asking the store first.
+    fn assumes(_: &Self::Settings) -> bool {
+        false
+    }
+
+    /// Creates a key that is answered without asking the store first.
     fn assumed(_: &Op<'_>, _: Self::Settings, _: u64) -> Option<Self> {
         None
     }
@@ -67,6 +74,19 @@ pub(crate) trait LocalKey: Send + Sized + 'static {
 
     /// Returns whether the key can be forgotten, if nothing about it is under way.
     fn is_idle(&self, now: u64) -> bool;
+}
+
+/// Returns whether an operation on these can be decided by a key.
+pub(super) fn is_possible<K: LocalKey>(items: &[Item<'_>]) -> bool {
+    has_one_subject(items) && items.iter().all(|item| K::is_possible_for(item.limit))
+}
+
+/// Returns whether all of these count the same subject. Otherwise what is known of one subject would have to be kept
+/// with every other.
+#[inline]
+pub(super) fn has_one_subject(items: &[Item<'_>]) -> bool {
+    let Some((first, others)) = items.split_first() else { return false };
+    others.iter().all(|item| item.subject == first.subject)
 }
 
 /// A check that was answered here.
@@ -166,23 +186,25 @@ impl<K: LocalKey> Tracked<K> {
     }
 
     /// Uses the limits and settings of an operation from now on. Returns whether that is possible: a key
-    /// cannot have another number of limits.
-    pub(super) fn update(&mut self, op: &Op<'_>, settings: K::Settings) -> bool {
+    /// cannot have another number of limits, or limits that are not decided so.
+    #[inline]
+    pub(super) fn update(&mut self, op: &Op<'_>, settings: &K::Settings) -> bool {
         let has_other_limits = !self.op.has_limits_of(op);
-        if !has_other_limits && self.settings == settings {
+        if !has_other_limits && self.settings == *settings {
             return true;
         }
-        if self.op.len() != op.items.len() {
+        if self.op.len() != op.items.len() || !is_possible::<K>(op.items) {
             return false;
         }
         if has_other_limits {
             self.op = limits_of(op);
         }
-        self.settings = settings;
-        self.key.update(op, settings, has_other_limits);
+        self.settings = *settings;
+        self.key.update(op, *settings, has_other_limits);
         true
     }
 
+    #[inline]
     pub(super) fn answer(&mut self, op: &Op<'_>, node: &Node, now: u64) -> Option<LocalAnswer> {
         self.key.answer(op, &Context { node, op: &self.op, now })
     }
@@ -216,8 +238,13 @@ impl<K: LocalKey> Tracked<K> {
         over_admitted
     }
 
-    pub(super) fn key(&mut self) -> &mut K {
-        &mut self.key
+    /// Looks at the key in the background, and begins a call of the store if one is needed.
+    pub(super) fn look(&mut self, node: &Node, now: u64) -> Option<Call<K::Note>> {
+        self.key.look().then(|| self.begin(Reason::Due, node, now))
+    }
+
+    pub(super) fn key(&self) -> &K {
+        &self.key
     }
 }
 

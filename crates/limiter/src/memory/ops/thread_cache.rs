@@ -6,14 +6,9 @@
 
 use std::cell::RefCell;
 
+use crate::hash::{CACHED_KEYS, CachedKey, Hash, MAX_CACHED_BYTES, Salt, place_of};
 use crate::memory::store::StoreNumber;
-use crate::memory::table::hash::{Hash, Salt};
 use crate::memory::table::record::{OneWordRecord, ThreeWordRecord};
-
-/// Maximum length of a cached key in bytes. Longer keys are hashed every time.
-const MAX_KEY_BYTES: usize = 40;
-/// Number of keys that each thread caches.
-const CACHED_KEYS: usize = 8;
 
 thread_local! {
     static CACHE: RefCell<[CachedDenial; CACHED_KEYS]> = const { RefCell::new([CachedDenial::NONE; CACHED_KEYS]) };
@@ -22,10 +17,7 @@ thread_local! {
 /// A cached key.
 pub(super) struct CachedDenial {
     store: StoreNumber,
-    salt: Salt,
-    length: usize,
-    bytes: [u8; MAX_KEY_BYTES],
-    hash: Hash,
+    key: CachedKey,
     /// The record that denied the key, if it had one word.
     one_word: Seen<OneWordRecord>,
     /// The record that denied the key, if it had three words.
@@ -65,12 +57,12 @@ impl Cached for ThreeWordRecord {
 pub(super) fn cached_hash<R: Cached>(store: StoreNumber, salt: Salt, key: &[u8]) -> (Hash, u64) {
     with_entry(key, |cached| {
         if !cached.is_for(store, salt, key) {
-            if key.len() > MAX_KEY_BYTES {
+            if key.len() > MAX_CACHED_BYTES {
                 return (salt.hash(key), 0);
             }
             cached.replace(store, salt, key);
         }
-        (cached.hash, R::seen(cached).version)
+        (cached.key.hash(), R::seen(cached).version)
     })
 }
 
@@ -83,56 +75,34 @@ pub(super) fn cached_record<R: Cached>(key: &[u8]) -> R {
 /// Caches the record of a key for which [`cached_hash`] was just called.
 #[inline]
 pub(super) fn cache_record<R: Cached>(key: &[u8], seen: Seen<R>) {
-    if key.len() <= MAX_KEY_BYTES {
+    if key.len() <= MAX_CACHED_BYTES {
         with_entry(key, |cached| *R::seen(cached) = seen);
     }
 }
 
 #[inline(always)]
 fn with_entry<T>(key: &[u8], act: impl FnOnce(&mut CachedDenial) -> T) -> T {
-    // Keys that differ tend to differ in their last byte.
-    let last = usize::from(key.last().copied().unwrap_or(0));
-    #[expect(clippy::indexing_slicing, reason = "a remainder is below its divisor")]
-    CACHE.with_borrow_mut(|cache| act(&mut cache[last % CACHED_KEYS]))
+    #[expect(clippy::indexing_slicing, reason = "every place is below the number of keys")]
+    CACHE.with_borrow_mut(|cache| act(&mut cache[place_of(key)]))
 }
 
 impl CachedDenial {
     const NONE: CachedDenial = CachedDenial {
         store: StoreNumber::NONE,
-        salt: Salt(0, 0),
-        length: 0,
-        bytes: [0; MAX_KEY_BYTES],
-        hash: Hash { shard: 0, fingerprint: 0 },
+        key: CachedKey::NONE,
         one_word: Seen { record: [0; 2], version: 0 },
         three_words: Seen { record: [0; 4], version: 0 },
     };
 
     #[inline(always)]
     fn is_for(&self, store: StoreNumber, salt: Salt, key: &[u8]) -> bool {
-        self.length == key.len()
-            && (self.store, self.salt) == (store, salt)
-            && self.bytes.get(..key.len()).is_some_and(|bytes| same_bytes(bytes, key))
+        self.store == store && self.key.is_for(salt, key)
     }
 
     #[inline(never)]
     fn replace(&mut self, store: StoreNumber, salt: Salt, key: &[u8]) {
-        (self.store, self.salt, self.length) = (store, salt, key.len());
-        if let Some(bytes) = self.bytes.get_mut(..key.len()) {
-            bytes.copy_from_slice(key);
-        }
-        self.hash = salt.hash(key);
+        self.store = store;
+        self.key.replace(salt, key);
         (self.one_word.version, self.three_words.version) = (0, 0);
     }
-}
-
-/// Compares two short keys of the same length, word by word: calling `memcmp`, which is made for
-/// long ones, takes longer.
-#[inline]
-fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-    let (Some(end), Some(other)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) else {
-        return a == b;
-    };
-    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-    let mut pairs = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
-    word(end) == word(other) && pairs.all(|(one, other)| word(one) == word(other))
 }

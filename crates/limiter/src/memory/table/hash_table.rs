@@ -1,7 +1,7 @@
 //! A hash table of records with `W` words each: open addressing, without any metadata.
 
-use super::hash::index_in;
 use super::prefetch::prefetch;
+use crate::hash::index_in;
 
 /// Maximum number of records per eight slots: beyond it, searches become long.
 const MAX_IN_EIGHT: usize = 6;

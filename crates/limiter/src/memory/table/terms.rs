@@ -6,7 +6,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 
 use tollgate_core::storage::Terms;
 
-use super::hash::index_in;
+use crate::hash::index_in;
 
 /// Number of terms on one page: as many as a byte can index.
 const PAGE_LEN: usize = 256;

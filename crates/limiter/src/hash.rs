@@ -3,10 +3,14 @@
 //! Clients choose the keys, so the hash is keyed with a secret: an attacker cannot choose keys that
 //! collide. Only the hash of a key is kept.
 
+mod cached_key;
+
 use std::hash::{BuildHasher, RandomState};
 
 use siphasher::sip128::SipHasher13;
 use tollgate_core::{Name, Subject};
+
+pub(crate) use cached_key::{CACHED_KEYS, CachedKey, MAX_CACHED_BYTES, place_of};
 
 /// The secret that a store keys its hashes with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +30,13 @@ pub(crate) struct Hash {
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits are used")]
 pub(crate) fn index_in(len: usize, random: u64) -> usize {
     random as usize & len.wrapping_sub(1)
+}
+
+impl From<Hash> for u128 {
+    #[inline]
+    fn from(hash: Hash) -> u128 {
+        u128::from(hash.fingerprint) << u64::BITS | u128::from(hash.shard)
+    }
 }
 
 impl Hash {
@@ -49,6 +60,12 @@ impl Secret {
     #[inline]
     pub(crate) fn hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
         self.salt(policy, subject).hash(subject.key.as_bytes())
+    }
+
+    /// Returns the same hash, for callers that ask again and again for few keys.
+    #[inline]
+    pub(crate) fn cached_hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
+        cached_key::cached_hash(self.salt(policy, subject), subject.key.as_bytes())
     }
 
     #[inline]
