@@ -198,20 +198,20 @@ impl Limit {
         self.rule.params()
     }
 
-    /// Returns whether another limit counts by the same rule with the same numbers, so that both have the same
-    /// state. They may differ in their line, their subject and their unit.
+    /// Returns whether another limit counts by the same rule with the same numbers. They may differ in their line,
+    /// their subject and their unit.
     ///
     /// ```
     /// use tollgate_core::Limit;
     ///
     /// let limit: Limit = "gcra 60/min burst 5".parse()?;
-    /// assert!(limit.has_rule_of(&"gcra 1/s burst 5 of tokens".parse()?));
-    /// assert!(!limit.has_rule_of(&"gcra 1/s burst 6".parse()?));
+    /// assert!(limit.has_numbers_of(&"gcra 1/s burst 5 of tokens".parse()?));
+    /// assert!(!limit.has_numbers_of(&"gcra 1/s burst 6".parse()?));
     /// # Ok::<(), tollgate_core::LimitError>(())
     /// ```
     #[inline]
     #[must_use]
-    pub fn has_rule_of(&self, other: &Limit) -> bool {
+    pub fn has_numbers_of(&self, other: &Limit) -> bool {
         self.rule == other.rule && self.counts_denied() == other.counts_denied()
     }
 

@@ -40,6 +40,18 @@ pub(crate) struct DenyCache<S> {
     known: Known,
 }
 
+/// A store that can tell at once that a check is denied.
+pub(super) trait RepeatsDenials: Store {
+    /// Returns the denial of a check, if it is known.
+    fn known_denial(&self, op: &Op<'_>) -> Option<Decision>;
+}
+
+impl<S: Store> RepeatsDenials for DenyCache<S> {
+    fn known_denial(&self, op: &Op<'_>) -> Option<Decision> {
+        self.known.denied(&self.known.question(op, None))
+    }
+}
+
 /// What is known of denied keys.
 struct Known {
     denials: Table<Denial>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
+use super::deny_cache::RepeatsDenials;
 use super::distribution::Distribution;
 use super::local::Local;
 use super::node::Node;
@@ -20,7 +21,7 @@ pub(crate) struct Distribute<S> {
     pub(super) prefetch: Local<S, PrefetchedKey>,
 }
 
-impl<S: Store + 'static> Distribute<S> {
+impl<S: RepeatsDenials + 'static> Distribute<S> {
     pub(crate) fn new(store: Arc<S>, policies: Arc<Policies>, node: &Node) -> Distribute<S> {
         let write_behind = Local::new(Arc::clone(&store), node.clone());
         let prefetch = Local::new(Arc::clone(&store), node.clone());
@@ -71,7 +72,7 @@ impl<S: Store + 'static> Distribute<S> {
     }
 }
 
-impl<S: Store + 'static> Store for Distribute<S> {
+impl<S: RepeatsDenials + 'static> Store for Distribute<S> {
     fn apply<'a>(
         &'a self,
         ops: &'a [Op<'a>],

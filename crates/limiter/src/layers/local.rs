@@ -12,8 +12,9 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
-use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Op, StoreError};
 
+use super::deny_cache::RepeatsDenials;
 use super::hash::Hash;
 use super::node::Node;
 use super::schedule::Schedule;
@@ -48,7 +49,7 @@ enum Lookup {
     Forward,
 }
 
-impl<S: Store + 'static, K: LocalKey> Local<S, K> {
+impl<S: RepeatsDenials + 'static, K: LocalKey> Local<S, K> {
     pub(crate) fn new(store: Arc<S>, node: Node) -> Local<S, K> {
         Local(Arc::new(Shared {
             store,
@@ -105,7 +106,7 @@ impl<S: Store + 'static, K: LocalKey> Local<S, K> {
     }
 }
 
-impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
+impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     /// Lets the store decide one operation.
     async fn forward(
         self: &Arc<Self>,
@@ -188,13 +189,20 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
         {
             keys.insert(hash, Tracked::new(key, op, *settings), now);
         }
-        let Some(key) = keys.get_mut(hash) else { return Lookup::Forward };
+        let Some(key) = keys.get_mut(hash) else { return self.repeat_denial(op, out) };
         // A task writes to the store what is admitted here, and it needs a runtime.
         if !key.update(op, settings) || !(key.is_scheduled || Handle::try_current().is_ok()) {
             return Lookup::Forward;
         }
         let Some(answer) = key.answer(op, &self.node, now) else {
-            return key.wait(op).map_or(Lookup::Forward, Lookup::Wait);
+            return match key.wait(op) {
+                Some(answered) => Lookup::Wait(answered),
+                None if !key.key().is_told() => Lookup::Forward,
+                None => {
+                    drop(keys);
+                    self.repeat_denial(op, out)
+                }
+            };
         };
         *out = Ok(answer.decision);
         if answer.over_admitted > 0 {
@@ -209,6 +217,13 @@ impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
         if !is_scheduled {
             self.schedule_if_due(hash, keys);
         }
+        Lookup::Answered
+    }
+
+    /// Answers a check of which the store knows everything, if it is known to be denied.
+    fn repeat_denial(&self, op: &Op<'_>, out: &mut Result<Decision, StoreError>) -> Lookup {
+        let Some(denial) = self.store.known_denial(op) else { return Lookup::Forward };
+        *out = Ok(denial);
         Lookup::Answered
     }
 

@@ -56,7 +56,8 @@ impl OwnedOp {
     /// Returns whether another operation has the same limits.
     #[inline]
     pub(super) fn has_limits_of(&self, op: &Op<'_>) -> bool {
-        let is_equal = |(own, other): (&OwnedItem, &Item<'_>)| own.limit.has_rule_of(other.limit);
+        let is_equal =
+            |(own, other): (&OwnedItem, &Item<'_>)| own.limit.has_numbers_of(other.limit);
         self.items.len() == op.items.len() && self.items.iter().zip(op.items).all(is_equal)
     }
 

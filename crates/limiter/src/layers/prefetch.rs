@@ -118,6 +118,7 @@ pub(crate) struct Note {
 impl PrefetchedKey {
     /// Takes the costs of a check from the oldest slices. Returns how much of them does not count any more at the
     /// store.
+    #[inline]
     fn take(&mut self, op: &Op<'_>, now: u64) -> u64 {
         let mut late = 0_u64;
         self.is_touched = true;
@@ -139,6 +140,7 @@ impl PrefetchedKey {
     }
 
     /// Closes slices that were taken in an earlier window.
+    #[inline]
     fn close_expired(&mut self, now: u64) {
         while let Some(slice) = self.slices.first().filter(|slice| now >= slice.expires_at) {
             self.left.subtract(&slice.left);
@@ -387,6 +389,10 @@ impl LocalKey for PrefetchedKey {
             self.want = (self.want / 2).max(1);
         }
         self.closed.iter().chain(&self.fetch).any(|slice| !slice.is_awaited)
+    }
+
+    fn is_told(&self) -> bool {
+        self.closed.iter().all(|slice| slice.left.is_none())
     }
 
     fn gauge(&self) -> u64 {

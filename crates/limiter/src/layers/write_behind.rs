@@ -299,6 +299,10 @@ impl LocalKey for UnwrittenKey {
         !self.unwritten.is_none()
     }
 
+    fn is_told(&self) -> bool {
+        self.unwritten.is_none()
+    }
+
     fn gauge(&self) -> u64 {
         self.unwritten.first()
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Apply, Decision, Item, LimitStatuses, Op, Source, Store, StoreError};
+use tollgate_core::{Act, Apply, Decision, Item, LimitStatuses, Op, Source, StoreError};
 
 use super::Shared;
 use super::key::{Answer, Answers, Call, LocalKey, Write};
+use crate::layers::deny_cache::RepeatsDenials;
 use crate::layers::hash::Hash;
 use crate::layers::known::{Known, needs_statuses};
 use crate::layers::write_ids::WriteId;
@@ -29,13 +30,13 @@ impl<K: LocalKey> Part<'_, K> {
 }
 
 /// The parts of a call under way. Those that it leaves unfinished are given up, as when the caller is gone.
-struct Unfinished<'s, 'a, S: Store + 'static, K: LocalKey> {
+struct Unfinished<'s, 'a, S: RepeatsDenials + 'static, K: LocalKey> {
     shared: &'s Arc<Shared<S, K>>,
     parts: Vec<Part<'a, K>>,
     finished: usize,
 }
 
-impl<S: Store + 'static, K: LocalKey> Drop for Unfinished<'_, '_, S, K> {
+impl<S: RepeatsDenials + 'static, K: LocalKey> Drop for Unfinished<'_, '_, S, K> {
     fn drop(&mut self) {
         for part in self.parts.iter().skip(self.finished) {
             self.shared.finish(part.hash, part.call.as_ref(), None);
@@ -87,7 +88,7 @@ fn ops_of<'o, K: LocalKey>(
     before.into_iter().chain(decided).chain(after)
 }
 
-impl<S: Store + 'static, K: LocalKey> Shared<S, K> {
+impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     /// Sends everything in one call, and learns from the answers.
     pub(super) async fn call(
         self: &Arc<Self>,

@@ -69,6 +69,9 @@ pub(crate) trait LocalKey: Send + Sized + 'static {
     /// Looks at the key in the background. Returns whether the store must be called.
     fn look(&mut self) -> bool;
 
+    /// Returns whether the store has been told everything that may change what it decides.
+    fn is_told(&self) -> bool;
+
     /// Returns what the store and this node see differently, for the metric.
     fn gauge(&self) -> u64;
 

@@ -42,7 +42,7 @@ fn judge_rule(run: &Run, rule: &Rule, bookings: &[&Booking]) -> Verdict {
         Some((booking.at, event))
     });
     let ledger = Ledger::new(booked.chain(given(run, rule, bookings, rule.after_reset())));
-    let Some(worst) = ledger.worst(rule) else { return Ok(()) };
+    let Some(worst) = ledger.worst(rule, 0) else { return Ok(()) };
     ensure!(worst.excess() == 0, "{worst}, of {rule:?}");
     Ok(())
 }

@@ -48,16 +48,22 @@ impl Ledger {
         Ledger(events)
     }
 
-    /// Returns the time in which a limit was exceeded most, or reached most closely.
-    pub(super) fn worst(&self, rule: &Rule) -> Option<Worst> {
+    /// Returns the time in which a limit was exceeded most, or reached most closely. What was given counts for
+    /// `kept` microseconds: so long it may be kept before it is spent.
+    pub(super) fn worst(&self, rule: &Rule, kept: u64) -> Option<Worst> {
         let starts = self.0.iter().filter(|(_, event)| matches!(event, Event::Admitted(_)));
-        let worst = starts.filter_map(|(from, _)| self.worst_from(*from, rule));
+        let worst = starts.filter_map(|(from, _)| self.worst_from(*from, rule, kept));
         worst.max_by_key(|worst| i128::from(worst.admitted) - i128::from(worst.bound))
     }
 
-    fn worst_from(&self, from: u64, rule: &Rule) -> Option<Worst> {
+    fn worst_from(&self, from: u64, rule: &Rule, kept: u64) -> Option<Worst> {
         let index = self.0.partition_point(|(at, _)| *at < from);
-        let (mut admitted, mut given) = (0, 0);
+        let first_kept = self.0.partition_point(|(at, _)| at + kept < from);
+        let kept = self.0[first_kept..index].iter().map(|(_, event)| match event {
+            Event::Admitted(_) => 0,
+            Event::Given(cost) => *cost,
+        });
+        let (mut admitted, mut given) = (0, kept.sum::<u64>());
         let times = self.0[index..].iter().map_while(|(to, event)| {
             match event {
                 Event::Admitted(cost) => admitted += cost,

@@ -49,7 +49,8 @@ fn worst(run: &Run, key: &[u8], rule: &Rule) -> Option<Worst> {
     });
     let after_loss = run.plan.mode.excess_after_loss(rule, run.plan.nodes.len());
     let given = given(run, rule, &bookings, after_loss);
-    Ledger::new(by_store.chain(by_nodes).chain(given)).worst(rule)
+    let kept = run.plan.mode.keeps_for(rule);
+    Ledger::new(by_store.chain(by_nodes).chain(given)).worst(rule, kept)
 }
 
 /// Returns whether the instant of a decision is known: not for the calls of a batch that waited for others.

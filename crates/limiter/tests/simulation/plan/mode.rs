@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::Percentage;
 use tollgate::layers::{Distribution, FirstRead, OnFailure, Prefetch, WriteBehind};
+use tollgate::{Percentage, Span};
 
 use crate::limits::Rule;
 use crate::rng::Rng;
@@ -68,6 +68,14 @@ impl Mode {
             Kind::Strict => 0,
             Kind::WriteBehind => (nodes - 1) * self.share(rule),
             Kind::Prefetch => (nodes * self.share(rule)).min(rule.capacity()),
+        }
+    }
+
+    /// Returns how long a node may keep what it has taken before it spends it, in microseconds.
+    pub(crate) fn keeps_for(&self, rule: &Rule) -> u64 {
+        match self.kind {
+            Kind::Strict | Kind::WriteBehind => 0,
+            Kind::Prefetch => rule.limit().full_reset_after().map_or(0, Span::as_micros),
         }
     }
 
