@@ -5,16 +5,19 @@
 //! next one is taken before the last is used up. What is not spent for a while is given back, by settling the
 //! reservation with what was spent.
 
+mod slice;
+
 use std::time::Duration;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Item, Limit, Op, PlainStore, Source, Time};
+use tollgate_core::{Act, Item, Limit, Op, Source};
 
 use super::costs::Costs;
 use super::distribution::{Prefetch, parts_of};
 use super::known::Known;
 use super::local::{Answers, Context, LocalAnswer, LocalKey, Reason, Write, Writes};
 use super::write_ids::WriteId;
+use slice::Slice;
 
 /// What is not spent for as long as this is given back.
 const IDLE: Duration = Duration::from_millis(100);
@@ -52,61 +55,6 @@ pub(crate) struct PrefetchedKey {
     is_denied: bool,
     /// Whether quota was spent since the last look.
     is_touched: bool,
-}
-
-/// Some quota that was taken ahead.
-#[derive(Debug, Clone)]
-struct Slice {
-    id: WriteId,
-    size: Costs,
-    left: Costs,
-    /// When it was first asked for, in microseconds.
-    since: u64,
-    /// When it was asked for last: the store has charged it no earlier than `since`, and hardly later than this.
-    sent_at: u64,
-    /// From when on it would not count any more if nothing else did, in microseconds.
-    counts_until: u64,
-    /// From when on it is not spent any more, in microseconds: slices of several windows together could exceed the
-    /// limit.
-    expires_at: u64,
-    /// Whether a call about it is under way. If its answer is lost, it is repeated under the same id.
-    is_awaited: bool,
-}
-
-impl Slice {
-    fn new(size: Costs, context: &Context<'_>) -> Slice {
-        let items = context.op.items();
-        let (now, items) = (context.now, size.items(&items));
-        let charge = context.op.op(&items).with_act(Act::Charge);
-        let charged = Time::from_micros(now).map(|at| PlainStore::default().apply_one(&charge, at));
-        let counts_for = charged
-            .and_then(Result::ok)
-            .map_or(u64::MAX, |charged| charged.reset_after.as_micros());
-        let (id, left) = (context.node.ids.next(), size.clone());
-        let counts_until = now.saturating_add(counts_for);
-        let expires_at = now.saturating_add(context.op.least_reset_after());
-        Slice {
-            id,
-            size,
-            left,
-            since: now,
-            sent_at: now,
-            counts_until,
-            expires_at,
-            is_awaited: true,
-        }
-    }
-
-    /// Returns what the store has to be asked to take.
-    fn reserve(&self) -> Write {
-        Write { act: Act::Reserve, id: Some(self.id.clone()), costs: self.size.clone() }
-    }
-
-    /// Returns what the store has to be told in the end.
-    fn settle(&self) -> Write {
-        let spent = self.size.less(&self.left);
-        Write { act: Act::Settle, id: Some(self.id.clone()), costs: spent }
-    }
 }
 
 /// The slices that a call is about.
