@@ -1,7 +1,7 @@
 //! What the last answer of the store says about a key.
 
 use smallvec::SmallVec;
-use tollgate_core::{Decision, LimitStatus, LimitStatuses, Op, Span};
+use tollgate_core::{Algorithm, Decision, Limit, LimitStatus, LimitStatuses, Op, Span};
 
 use super::costs::Costs;
 
@@ -66,18 +66,22 @@ impl Known {
         self.at.saturating_add(reset.unwrap_or(0))
     }
 
-    /// Returns an admission. `remaining` returns what it leaves of the limit at a position.
+    /// Returns an admission. `remaining` returns what it leaves of the limit at a position, and `taken` what this
+    /// node has taken of it that the store did not know of when it answered.
     #[inline]
     pub(super) fn admission(
         &self,
         op: &Op<'_>,
         remaining: impl Fn(usize) -> u64,
+        taken: impl Fn(usize) -> u64,
         now: u64,
     ) -> Decision {
         let elapsed = now.saturating_sub(self.at);
         let after = |(position, status): (usize, &LimitStatus)| {
             let mut status = *status;
-            let reset = status.reset_after.as_micros().saturating_sub(elapsed);
+            let known = status.reset_after.as_micros().saturating_sub(elapsed);
+            let item = op.items.get(position);
+            let reset = item.map_or(known, |item| reset_after(item.limit, known, taken(position)));
             status.remaining = status.remaining.map(|_| remaining(position));
             status.retry_after = Some(Span::ZERO);
             status.reset_after = Span::from_micros(reset);
@@ -91,6 +95,27 @@ impl Known {
             op.report(each());
         }
         Decision::from_statuses(true, each())
+    }
+}
+
+/// Returns when a limit is as if it had never been used, in microseconds, after cost on top of what the store knew:
+/// `known` is when it would have been without that. It is later rather than earlier where only the store knows better.
+#[inline]
+fn reset_after(limit: &Limit, known: u64, taken: u64) -> u64 {
+    if taken == 0 {
+        return known;
+    }
+    let full = limit.full_reset_after().map_or(0, Span::as_micros);
+    match limit.algorithm() {
+        // Each cost takes its part of the time that all of it takes.
+        Algorithm::Gcra | Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::Legacy => {
+            let capacity = limit.capacity().unwrap_or(0);
+            let nanos = full.saturating_mul(1_000).checked_div(capacity).unwrap_or(0);
+            known.saturating_add(taken.saturating_mul(nanos).div_ceil(1_000))
+        }
+        // A window that has begun ends when it would have ended.
+        Algorithm::FixedWindow | Algorithm::RequestWindow if known > 0 => known,
+        _ => known.max(full),
     }
 }
 

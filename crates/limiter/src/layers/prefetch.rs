@@ -268,7 +268,9 @@ impl LocalKey for PrefetchedKey {
             let left = self.left.get(position).saturating_sub(cost);
             known.remaining_of(position).saturating_add(left)
         };
-        let decision = known.admission(op, remaining, context.now).with_source(Source::Prefetch);
+        // The store has charged everything that is spent here.
+        let decision = known.admission(op, remaining, |_| 0, context.now);
+        let decision = decision.with_source(Source::Prefetch);
         let late = if takes { self.take(op, context.now) } else { 0 };
         let over_admitted = if self.is_near { late } else { 0 };
         Some(LocalAnswer { decision, over_admitted, calls_ahead: takes && self.is_low() })

@@ -211,7 +211,8 @@ impl LocalKey for UnwrittenKey {
         let remaining = |position: usize| {
             known.remaining_of(position).saturating_sub(self.unwritten.get(position))
         };
-        let decision = known.admission(op, remaining, context.now);
+        let unwritten = |position: usize| self.unwritten.get(position);
+        let decision = known.admission(op, remaining, unwritten, context.now);
         let decision = decision.with_source(Source::Local);
         Some(LocalAnswer { decision, over_admitted: 0, calls_ahead: false })
     }

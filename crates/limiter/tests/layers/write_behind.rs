@@ -31,6 +31,26 @@ async fn known_keys_are_answered_here_and_written_afterwards() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_reset_of_an_admission_counts_what_it_took() {
+    let limits = [
+        ("gcra 600/h burst 2000", 6),
+        ("token-bucket 600/h burst 2000", 6),
+        ("request-window 2000/h", 0),
+        ("sliding-log 2000/h", 0),
+    ];
+    for (limit, each) in limits {
+        let node = one(&[limit], WriteBehind::default());
+        let first = node.check().await.reset_after.as_micros();
+        for used in 1..=20 {
+            let decision = node.check().await;
+            assert_eq!(decision.source, Source::Local);
+            let later = decision.reset_after.as_micros().abs_diff(first);
+            assert_eq!(later.div_ceil(1_000_000), used * each, "{limit}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn at_the_cap_checks_wait_for_the_write() {
     let node = one(&LIMIT, WriteBehind::default());
     node.check().await.into_result().unwrap();
