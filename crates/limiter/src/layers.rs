@@ -177,9 +177,10 @@ impl LayeredStore {
         }
     }
 
-    /// Writes what is unwritten, and gives back quota that was taken ahead, as far as the store answers. Call it
-    /// before the process ends.
+    /// Writes what is unwritten, charges what was allowed while the store was unavailable, and gives back quota that
+    /// was taken ahead, as far as the store answers. Call it before the process ends.
     pub async fn flush(&self) {
+        self.layers.store().store().flush().await;
         self.layers.write_behind.flush().await;
         self.layers.prefetch.flush().await;
     }

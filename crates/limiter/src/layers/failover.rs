@@ -6,12 +6,12 @@
 
 mod breaker;
 mod fallback;
+mod recovery;
 mod share;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError, Time};
 
@@ -19,7 +19,7 @@ use super::node::Node;
 use super::policies::{OnFailure, Policies};
 use super::stats::Counter;
 use super::subset;
-use breaker::Breaker;
+use breaker::{Breaker, Permit};
 use fallback::Fallback;
 
 /// How long a store may take to answer, by default.
@@ -103,27 +103,19 @@ impl<S: Store + 'static> Store for Failover<S> {
             for (op, out) in ops.iter().zip(out) {
                 *out = shared.answer_failed(op, at, &error);
             }
+            shared.watch();
             return Apply::Ready;
         };
         Apply::Pending(Box::pin(async move {
             let deadline = Instant::now() + shared.timeout;
             shared.ask(ops, at, out, deadline).await;
             shared.ask_again(ops, at, out, deadline).await;
-            match failure(out) {
-                None => {
-                    if permit.succeeded() {
-                        *shared.last_error() = None;
-                    }
-                    // Not only after a failure: an earlier attempt may have failed.
-                    if shared.fallback.begin_recovery() {
-                        shared.recover();
-                    }
-                }
-                Some(error) => {
-                    // In this order: a success that follows the failure clears the error.
-                    *shared.last_error() = Some(error);
-                    permit.failed();
-                }
+            let failure = failure(out);
+            let has_failed = failure.is_some();
+            shared.end(permit, failure);
+            // Not only after a failure: an earlier attempt may have failed.
+            if !has_failed {
+                shared.spawn_recovery();
             }
             for (op, out) in ops.iter().zip(out) {
                 match out {
@@ -135,13 +127,29 @@ impl<S: Store + 'static> Store for Failover<S> {
                     Err(_) => {}
                 }
             }
+            if has_failed {
+                shared.watch();
+            }
         }))
     }
 }
 
 impl<S: Store + 'static> Shared<S> {
-    fn last_error(&self) -> std::sync::MutexGuard<'_, Option<StoreError>> {
+    fn last_error(&self) -> MutexGuard<'_, Option<StoreError>> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes whether the store has answered.
+    fn end(&self, permit: Permit<'_>, failure: Option<StoreError>) {
+        let Some(error) = failure else {
+            if permit.succeeded() {
+                *self.last_error() = None;
+            }
+            return;
+        };
+        // In this order: a success that follows the failure clears the error.
+        *self.last_error() = Some(error);
+        permit.failed();
     }
 
     /// Asks the store. Operations that it does not answer in time fail.
@@ -158,7 +166,7 @@ impl<S: Store + 'static> Shared<S> {
             Apply::Pending(pending) => timeout_at(deadline, pending).await.is_ok(),
         };
         if !in_time {
-            let error = StoreError::unavailable(format!("no reply within {:?}", self.timeout));
+            let error = no_reply(self.timeout);
             let unanswered = |out: &&mut Result<_, StoreError>| {
                 out.as_ref().is_err_and(StoreError::is_unanswered)
             };
@@ -208,17 +216,10 @@ impl<S: Store + 'static> Shared<S> {
         }
         self.fallback.decide(op, at, on_failure)
     }
+}
 
-    /// Charges the store for what was allowed without it.
-    #[cold]
-    fn recover(self: &Arc<Self>) {
-        let shared = Arc::clone(self);
-        let recovery = async move { shared.fallback.recover(&shared.store, shared.timeout).await };
-        match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(recovery)),
-            Err(_) => self.fallback.end_recovery(),
-        }
-    }
+fn no_reply(timeout: Duration) -> StoreError {
+    StoreError::unavailable(format!("no reply within {timeout:?}"))
 }
 
 /// Returns whether an error means that the store did not answer. An overdrawn debt is an answer.

@@ -47,10 +47,35 @@ async fn only_what_still_counts_is_charged() {
     for _ in 0..50 {
         assert!(setup.check().await.allowed);
     }
-    pass(500).await;
+    pass(499).await;
     setup.remote.set(Mode::Answers);
-    let _ = setup.limiter.key("b").check().await.unwrap();
+    // There is no check that would find out that the store is back.
     pass(1).await;
     // The key was exhausted, and half of it has drained meanwhile.
     assert_eq!(setup.remaining(), Some(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_can_charge_the_rest() {
+    let setup = Setup::new(&["gcra 1/h burst 10"], OnFailure::Allow);
+    setup.remote.set(Mode::Fails);
+    for _ in 0..3 {
+        assert!(setup.check().await.degraded);
+    }
+    setup.remote.set(Mode::Answers);
+    setup.layers().flush().await;
+    assert_eq!(setup.remaining(), Some(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_runs_when_all_is_charged() {
+    let setup = Setup::new(&["gcra 1/h burst 10"], OnFailure::Allow);
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    setup.remote.set(Mode::Fails);
+    assert!(setup.check().await.degraded);
+    assert_eq!(tasks(), 1);
+    pass(10_000).await;
+    setup.remote.set(Mode::Answers);
+    pass(1_000).await;
+    assert_eq!((setup.remaining(), tasks()), (Some(9), 0));
 }

@@ -11,7 +11,7 @@ const FAILURES_TO_OPEN: u32 = 5;
 /// if the store has not answered for so long. Many operations that wait for one slow reply are no outage.
 const MIN_OUTAGE: Duration = Duration::from_millis(100);
 /// While it is open, one operation is let through so often.
-const PROBE_INTERVAL: Duration = Duration::from_millis(250);
+pub(super) const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Whether the store is asked.
 #[derive(Debug)]

@@ -44,6 +44,7 @@ pub(super) struct Fallback {
     /// The last decision of each key of policies that decide alone.
     last: Table<Last>,
     is_recovering: AtomicBool,
+    is_watched: AtomicBool,
 }
 
 /// What is counted here.
@@ -94,6 +95,7 @@ impl Fallback {
             has_uncharged: AtomicBool::new(false),
             last: Table::new(Arc::clone(&node.budget)),
             is_recovering: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
             node,
         }
     }
@@ -247,25 +249,30 @@ impl Fallback {
         self.uncharged_keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether there is something to charge that is not being charged yet.
-    pub(super) fn begin_recovery(&self) -> bool {
+    /// Returns whether there is something to charge.
+    pub(super) fn has_uncharged(&self) -> bool {
         self.has_uncharged.load(Ordering::Relaxed)
-            && !self.is_recovering.swap(true, Ordering::AcqRel)
     }
 
-    pub(super) fn end_recovery(&self) {
-        self.is_recovering.store(false, Ordering::Release);
+    /// Returns an operation on a key that is to be charged.
+    pub(super) fn uncharged_op(&self) -> Option<Arc<OwnedOp>> {
+        let hash = *self.keys().last()?;
+        self.uncharged.lock(hash)?.get_mut(hash).map(|entry| Arc::clone(&entry.op))
     }
 
-    /// Charges the store for what still counts, key by key. Stops when the store fails again.
-    pub(super) async fn recover(&self, store: &impl Store, response_timeout: Duration) {
-        while let Some(hash) = self.pop_key() {
-            if !self.charge(store, hash, response_timeout).await {
-                self.push_key(hash);
-                break;
-            }
-        }
-        self.end_recovery();
+    /// Begins to look whether the store is back, unless another task does.
+    pub(super) fn begin_watch(&self) -> bool {
+        !self.is_watched.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn end_watch(&self) {
+        self.is_watched.store(false, Ordering::Release);
+    }
+
+    /// Begins to charge the store, if there is something to charge that is not being charged yet.
+    pub(super) fn begin_recovery(&self) -> Option<Recovery<'_>> {
+        let is_first = self.has_uncharged() && !self.is_recovering.swap(true, Ordering::AcqRel);
+        is_first.then_some(Recovery(self))
     }
 
     /// Charges one key. Returns whether that is done with.
@@ -318,6 +325,26 @@ impl Fallback {
         let items = op.items();
         let op = op.op(&items);
         used_before(&self.counts().allowed, &op.with_act(Act::Reset), None)
+    }
+}
+
+/// The right to charge the store. It ends with the task, also if its runtime stops.
+pub(super) struct Recovery<'f>(&'f Fallback);
+
+impl Drop for Recovery<'_> {
+    fn drop(&mut self) {
+        self.0.is_recovering.store(false, Ordering::Release);
+    }
+}
+
+impl Recovery<'_> {
+    /// Charges the store for what still counts, key by key. Stops when the store fails again.
+    pub(super) async fn charge_all(self, store: &impl Store, response_timeout: Duration) {
+        while let Some(hash) = self.0.pop_key() {
+            if !self.0.charge(store, hash, response_timeout).await {
+                return self.0.push_key(hash);
+            }
+        }
     }
 }
 
