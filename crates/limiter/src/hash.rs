@@ -32,13 +32,6 @@ pub(crate) fn index_in(len: usize, random: u64) -> usize {
     random as usize & len.wrapping_sub(1)
 }
 
-impl From<Hash> for u128 {
-    #[inline]
-    fn from(hash: Hash) -> u128 {
-        u128::from(hash.fingerprint) << u64::BITS | u128::from(hash.shard)
-    }
-}
-
 impl Hash {
     /// Returns the fingerprint of the state of the limit at this position in its policy. All states
     /// of one subject have the same home in a table, so they lie next to each other.
@@ -60,12 +53,6 @@ impl Secret {
     #[inline]
     pub(crate) fn hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
         self.salt(policy, subject).hash(subject.key.as_bytes())
-    }
-
-    /// Returns the same hash, for callers that ask again and again for few keys.
-    #[inline]
-    pub(crate) fn cached_hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
-        cached_key::cached_hash(self.salt(policy, subject), subject.key.as_bytes())
     }
 
     #[inline]

@@ -1,8 +1,6 @@
-//! The last few keys that a thread has hashed.
+//! A key that a thread has hashed, for caches of the last few of them.
 //!
 //! A limiter is hammered with few keys, and for those hashing is a good part of the work.
-
-use std::cell::RefCell;
 
 use super::{Hash, Salt};
 
@@ -10,10 +8,6 @@ use super::{Hash, Salt};
 pub(crate) const MAX_CACHED_BYTES: usize = 40;
 /// Number of keys that each thread caches.
 pub(crate) const CACHED_KEYS: usize = 8;
-
-thread_local! {
-    static CACHE: RefCell<[CachedKey; CACHED_KEYS]> = const { RefCell::new([CachedKey::NONE; CACHED_KEYS]) };
-}
 
 /// A key with its hash.
 pub(crate) struct CachedKey {
@@ -27,22 +21,6 @@ pub(crate) struct CachedKey {
 #[inline(always)]
 pub(crate) fn place_of(key: &[u8]) -> usize {
     usize::from(key.last().copied().unwrap_or(0)) % CACHED_KEYS
-}
-
-/// Returns the hash of a key, which it has cached if the key is short enough.
-#[inline]
-pub(super) fn cached_hash(salt: Salt, key: &[u8]) -> Hash {
-    if key.len() > MAX_CACHED_BYTES {
-        return salt.hash(key);
-    }
-    #[expect(clippy::indexing_slicing, reason = "every place is below the number of keys")]
-    CACHE.with_borrow_mut(|cache| {
-        let cached = &mut cache[place_of(key)];
-        if !cached.is_for(salt, key) {
-            cached.replace(salt, key);
-        }
-        cached.hash()
-    })
 }
 
 impl CachedKey {

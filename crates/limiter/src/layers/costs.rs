@@ -73,6 +73,11 @@ impl Costs {
         self.combine(other, u64::saturating_sub);
     }
 
+    /// Returns each as many times.
+    pub(super) fn times(&self, factor: u32) -> Costs {
+        self.iter().map(|cost| cost.saturating_mul(factor.into())).collect()
+    }
+
     /// Returns the difference of each, or 0 where the other is greater.
     pub(super) fn less(&self, other: &Costs) -> Costs {
         let mut less = self.clone();

@@ -166,7 +166,7 @@ impl<S: Store + 'static> Shared<S> {
             Apply::Pending(pending) => timeout_at(deadline, pending).await.is_ok(),
         };
         if !in_time {
-            let error = no_reply(self.timeout);
+            let error = StoreError::unavailable(format!("no reply within {:?}", self.timeout));
             let unanswered = |out: &&mut Result<_, StoreError>| {
                 out.as_ref().is_err_and(StoreError::is_unanswered)
             };
@@ -216,10 +216,6 @@ impl<S: Store + 'static> Shared<S> {
         }
         self.fallback.decide(op, at, on_failure)
     }
-}
-
-fn no_reply(timeout: Duration) -> StoreError {
-    StoreError::unavailable(format!("no reply within {timeout:?}"))
 }
 
 /// Returns whether an error means that the store did not answer. An overdrawn debt is an answer.

@@ -3,17 +3,23 @@
 //! Clients choose the keys, so the hashes are keyed with a secret, and they are long enough that no two
 //! questions ever share one: what is found under a hash is not compared with the question itself.
 
+use std::cell::RefCell;
 use std::hash::Hasher;
 
 use smallvec::SmallVec;
-use tollgate_core::{Item, Op};
+use tollgate_core::{Item, Name, Op};
 
-use crate::hash::{self, Salt};
+use crate::hash::{self, CACHED_KEYS, CachedKey, MAX_CACHED_BYTES, Salt, place_of};
 
 pub(super) use crate::hash::Secret;
 
 /// A hash of 128 bits.
 pub(super) type Hash = u128;
+
+thread_local! {
+    /// The last few keys that this thread has hashed.
+    static CACHE: RefCell<[CachedKey; CACHED_KEYS]> = const { RefCell::new([CachedKey::NONE; CACHED_KEYS]) };
+}
 
 /// The policy and the subjects of an operation: what it counts.
 #[derive(Clone)]
@@ -26,14 +32,20 @@ impl Secret {
     /// Returns the key of an operation.
     #[inline]
     pub(super) fn key(self, op: &Op<'_>) -> OpKey {
-        let subject = |item: &Item<'_>| self.cached_hash(op.policy, item.subject).into();
-        OpKey { subjects: op.items.iter().map(subject).collect() }
+        OpKey { subjects: op.items.iter().map(|item| self.subject(op.policy, item)).collect() }
     }
 
     /// Returns the hash of the first subject of an operation, for those that have only one.
     #[inline]
     pub(super) fn first_subject(self, op: &Op<'_>) -> Hash {
-        op.items.first().map_or(0, |item| self.cached_hash(op.policy, item.subject).into())
+        op.items.first().map_or(0, |item| self.subject(op.policy, item))
+    }
+
+    #[inline]
+    fn subject(self, policy: &Name, item: &Item<'_>) -> Hash {
+        let salt = self.salt(policy, item.subject);
+        let hash = hash_of(salt, item.subject.key.as_bytes());
+        u128::from(hash.fingerprint) << u64::BITS | u128::from(hash.shard)
     }
 
     /// Returns the hash of all that decides a check without an id: two checks with the same hash get the
@@ -54,6 +66,22 @@ impl Secret {
         let [a, b] = self.0;
         Salt(a, b).hash(b"tag").shard
     }
+}
+
+/// Returns the hash of a key, from the cache if the key is short enough.
+#[inline]
+fn hash_of(salt: Salt, key: &[u8]) -> hash::Hash {
+    if key.len() > MAX_CACHED_BYTES {
+        return salt.hash(key);
+    }
+    #[expect(clippy::indexing_slicing, reason = "every place is below the number of keys")]
+    CACHE.with_borrow_mut(|cache| {
+        let cached = &mut cache[place_of(key)];
+        if !cached.is_for(salt, key) {
+            cached.replace(salt, key);
+        }
+        cached.hash()
+    })
 }
 
 impl OpKey {

@@ -176,8 +176,7 @@ impl PrefetchedKey {
 
     /// Learns from an answer of the store.
     fn learn(&mut self, known: Known, nodes: u32) {
-        let far: Costs = self.max.iter().map(|max| max.saturating_mul(nodes.into())).collect();
-        self.is_near = !far.fits_in(&known.remaining());
+        self.is_near = !self.max.times(nodes).fits_in(&known.remaining());
         self.known = Some(known);
     }
 

@@ -83,8 +83,7 @@ impl UnwrittenKey {
     /// Returns whether other nodes may have used up what remains.
     fn is_near(&self, nodes: u32) -> bool {
         let Some(known) = &self.known else { return true };
-        let far = self.caps.iter().map(|cap| cap.saturating_mul(u64::from(nodes)));
-        let mut far: Costs = far.collect();
+        let mut far = self.caps.times(nodes);
         far.add(&self.unwritten);
         !far.fits_in(&known.remaining())
     }

@@ -6,11 +6,11 @@
 use std::sync::{Arc, Weak};
 
 use tokio::runtime::Handle;
-use tokio::time::{sleep, timeout};
-use tollgate_core::{Act, Store, apply_one};
+use tokio::time::{Instant, sleep};
+use tollgate_core::{Act, Store, StoreError};
 
 use super::breaker::PROBE_INTERVAL;
-use super::{Failover, Shared, is_failure, no_reply};
+use super::{Failover, Shared, failure};
 
 impl<S: Store + 'static> Failover<S> {
     /// Charges the store for what was allowed without it, as far as it answers.
@@ -34,9 +34,9 @@ impl<S: Store + 'static> Shared<S> {
         let Some(permit) = self.breaker.permit() else { return false };
         let items = op.items();
         let peek = op.op(&items).with_act(Act::Peek);
-        let answer = timeout(self.timeout, apply_one(&self.store, &peek, None)).await;
-        let answer = answer.unwrap_or_else(|_| Err(no_reply(self.timeout)));
-        let failure = answer.err().filter(is_failure);
+        let mut out = [Err(StoreError::unanswered())];
+        self.ask(&[peek], None, &mut out, Instant::now() + self.timeout).await;
+        let failure = failure(&out);
         let is_back = failure.is_none();
         self.end(permit, failure);
         is_back
