@@ -10,23 +10,21 @@
 //!
 //! It never allows anything.
 
+mod batch;
 mod filter;
 mod repeat;
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tokio::sync::Notify;
 use tollgate_core::{Apply, Decision, Op, Span, Store, StoreError, Time, apply_one};
 
 use super::hash::{Hash, OpKey, Secret};
 use super::node::Node;
-use super::subset;
 use super::table::{Entry, Table};
 use super::versions::Versions;
 use crate::clock::Clock;
-use filter::Filter;
-use repeat::{changes_for_sure, denial_from, is_repeatable, may_have_changed, wait};
+use repeat::{denial_from, is_repeatable, may_have_changed, wait};
 
 /// How long a denial is repeated without asking the store, in microseconds.
 const MAX_AGE: u64 = 1_000_000;
@@ -91,12 +89,6 @@ struct Question {
     version: u32,
     explicit: bool,
     now: u64,
-}
-
-/// An operation of several that the store has to answer.
-struct Open {
-    index: usize,
-    question: Question,
 }
 
 /// What is known about a question.
@@ -171,11 +163,7 @@ impl<S: Store> DenyCache<S> {
         out: &mut Result<Decision, StoreError>,
     ) {
         if let Lookup::Wait(hash, notify) = lookup {
-            let notified = notify.notified();
-            // Not if the answer has arrived meanwhile.
-            if self.known.is_asking(hash, &notify) {
-                notified.await;
-            }
+            self.known.wait(hash, &notify).await;
             question = self.known.question(op, at);
             lookup = self.known.look_up(&question);
         }
@@ -190,50 +178,6 @@ impl<S: Store> DenyCache<S> {
             Lookup::Unknown | Lookup::Wait(..) => self.ask(&question, op, at, out).await,
         }
     }
-
-    /// Applies several operations, or one whose denial cannot be repeated.
-    fn apply_others<'a>(
-        &'a self,
-        ops: &'a [Op<'a>],
-        at: Option<Time>,
-        out: &'a mut [Result<Decision, StoreError>],
-    ) -> Apply<'a> {
-        let open = self.known.answer_some(ops, at, out);
-        if open.is_empty() {
-            return Apply::Ready;
-        }
-        Apply::Pending(Box::pin(async move {
-            if open.len() == ops.len() {
-                if let Apply::Pending(pending) = self.store.apply(ops, at, out) {
-                    pending.await;
-                }
-            } else {
-                apply_some(&self.store, ops, at, &open, out).await;
-            }
-            for open in open {
-                if let (Some(op), Some(out)) = (ops.get(open.index), out.get(open.index)) {
-                    self.known.learn(&open.question, op, out);
-                }
-            }
-        }))
-    }
-}
-
-/// Applies the operations at these indexes.
-async fn apply_some<S: Store>(
-    store: &S,
-    ops: &[Op<'_>],
-    at: Option<Time>,
-    open: &[Open],
-    out: &mut [Result<Decision, StoreError>],
-) {
-    let indexes = || open.iter().map(|open| open.index);
-    let some = subset::pick(ops, indexes());
-    let mut results = subset::unanswered(&some);
-    if let Apply::Pending(pending) = store.apply(&some, at, &mut results) {
-        pending.await;
-    }
-    subset::put_back(indexes(), results, out);
 }
 
 impl<S: Store> Store for DenyCache<S> {
@@ -300,6 +244,15 @@ impl Known {
         Lookup::Ask(Asking { known: self, hash, notify })
     }
 
+    /// Waits until another caller has its answer.
+    async fn wait(&self, hash: Hash, notify: &Arc<Notify>) {
+        let notified = notify.notified();
+        // Not if the answer has arrived meanwhile.
+        if self.is_asking(hash, notify) {
+            notified.await;
+        }
+    }
+
     fn is_asking(&self, hash: Hash, notify: &Arc<Notify>) -> bool {
         let Some(mut denials) = self.denials.lock(hash) else { return false };
         let asking = denials.get_mut(hash).and_then(|denial| denial.asking.as_ref());
@@ -331,35 +284,6 @@ impl Known {
             asking: None,
         };
         denials.insert(hash, denial, received);
-    }
-
-    /// Answers the denied checks among several operations. Returns all others, in their order.
-    ///
-    /// A check that follows another operation on the same subject in the call is not answered here: that
-    /// operation may change the state first.
-    fn answer_some(
-        &self,
-        ops: &[Op<'_>],
-        at: Option<Time>,
-        out: &mut [Result<Decision, StoreError>],
-    ) -> SmallVec<[Open; 1]> {
-        let mut open = SmallVec::new();
-        let mut passed = Filter::default();
-        for (index, (op, out)) in ops.iter().zip(out).enumerate() {
-            let question = self.question(op, at);
-            let is_first = !passed.may_contain(&question.key);
-            match is_first.then(|| self.denied(&question)).flatten() {
-                Some(decision) => *out = Ok(decision),
-                None => {
-                    passed.add(&question.key);
-                    if changes_for_sure(op) {
-                        self.versions.bump(&question.key);
-                    }
-                    open.push(Open { index, question });
-                }
-            }
-        }
-        open
     }
 }
 

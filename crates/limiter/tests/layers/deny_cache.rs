@@ -35,6 +35,41 @@ async fn when_a_denial_expires_one_caller_asks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn when_a_denial_expires_one_of_many_checks_in_a_call_is_sent() {
+    let setup = Setup::new(&["gcra 1/h burst 1"], OnFailure::Deny);
+    assert!(setup.check().await.allowed);
+    pass(1_001).await;
+    setup.remote.set(Mode::Waits);
+    let batch = |setup: &Setup| {
+        let limiter = setup.limiter.clone();
+        tokio::spawn(async move {
+            let mut decisions = Vec::new();
+            limiter.check_many(vec!["a"; 1_000], &mut decisions).await;
+            decisions.into_iter().all(|decision| !decision.unwrap().allowed)
+        })
+    };
+    let batches = [batch(&setup), batch(&setup), batch(&setup)];
+    settle().await;
+    assert_eq!(setup.remote.call_count(), 2);
+    setup.remote.answer();
+    for all_denied in batches {
+        assert!(all_denied.await.unwrap());
+    }
+    assert_eq!(setup.remote.call_count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn checks_that_wait_in_a_call_are_decided_in_order() {
+    let setup = Setup::new(&["gcra 4/s burst 2"], OnFailure::Deny);
+    while setup.check().await.allowed {}
+    pass(1_001).await;
+    let mut decisions = Vec::new();
+    setup.limiter.check_many(["a", "b", "a", "a", "b"], &mut decisions).await;
+    let allowed: Vec<bool> = decisions.into_iter().map(|one| one.unwrap().allowed).collect();
+    assert_eq!(allowed, [true, true, true, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_while_it_asks_lets_another_ask() {
     let setup = Setup::new(&["gcra 1/h burst 1"], OnFailure::Deny);
     assert!(setup.check().await.allowed);
