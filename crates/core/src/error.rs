@@ -11,7 +11,8 @@ use crate::suggest::suggestion;
 pub(crate) struct Overdrawn;
 
 /// The error of an operation that got no decision. The operation changed nothing, except that this
-/// is unknown if the store was [unavailable](StoreError::is_unavailable).
+/// is unknown if the store was [unavailable](StoreError::is_unavailable) and did not
+/// [refuse](StoreError::is_refused) it.
 ///
 /// Cheap to clone, because one failed call to a store may have to be reported to many callers.
 #[derive(Debug, Clone)]
@@ -27,6 +28,7 @@ enum ErrorKind {
     Malformed(&'static str),
     Unanswered,
     Unavailable,
+    Refused,
     Full,
 }
 
@@ -62,10 +64,17 @@ impl StoreError {
         self.kind == ErrorKind::Unanswered
     }
 
-    /// Creates the error for a store that could not be reached or did not respond.
+    /// Creates the error for a store that did not respond: it may have applied the operation.
     #[must_use]
     pub fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: ErrorKind::Unavailable, source: Some(Arc::from(source.into())) }
+    }
+
+    /// Creates the error for a store that is unavailable and has not applied the operation for certain: it could
+    /// not be reached, or said that it is not able to.
+    #[must_use]
+    pub fn refused(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError { kind: ErrorKind::Refused, source: Some(Arc::from(source.into())) }
     }
 
     /// Creates the error for a new key that has to be counted while the store is full.
@@ -93,11 +102,17 @@ impl StoreError {
         matches!(self.kind, ErrorKind::Malformed(_) | ErrorKind::NoClock)
     }
 
-    /// Returns whether the store could not be reached. Whether to let the request pass is then the
-    /// policy's choice.
+    /// Returns whether the store could not be reached, or was not able to apply the operation. Whether to let
+    /// the request pass is then the policy's choice.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
-        self.kind == ErrorKind::Unavailable
+        matches!(self.kind, ErrorKind::Unavailable | ErrorKind::Refused)
+    }
+
+    /// Returns whether the store was unavailable and certainly has not applied the operation.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.kind == ErrorKind::Refused
     }
 }
 
@@ -121,7 +136,7 @@ impl fmt::Display for StoreError {
             ErrorKind::Full => f.write_str(
                 "store full, new key not counted: raise max_keys or wait until keys reset",
             ),
-            ErrorKind::Unavailable => f.write_str("store unavailable"),
+            ErrorKind::Unavailable | ErrorKind::Refused => f.write_str("store unavailable"),
         }
     }
 }

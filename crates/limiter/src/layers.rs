@@ -39,7 +39,6 @@ use std::time::Duration;
 use tollgate_core::{Apply, Decision, Name, Op, Store, StoreError, Time};
 
 use crate::clock::Clock;
-use budget::Budget;
 use coalesce::Coalesce;
 use deny_cache::DenyCache;
 use distribute::Distribute;
@@ -124,7 +123,7 @@ impl Layers {
         let store = Failover::new(store, timeout, node.clone(), Arc::clone(&policies));
         let store = Arc::new(DenyCache::new(store, &node));
         let layers = Distribute::new(store, Arc::clone(&policies), &node);
-        Arc::new(LayeredStore { layers, policies, budget: node.budget })
+        Arc::new(LayeredStore { layers, policies, node })
     }
 }
 
@@ -135,7 +134,7 @@ type Strict = DenyCache<Failover<Coalesce<Arc<dyn Store>>>>;
 pub struct LayeredStore {
     layers: Distribute<Strict>,
     policies: Arc<Policies>,
-    budget: Arc<Budget>,
+    node: Node,
 }
 
 impl LayeredStore {
@@ -170,10 +169,12 @@ impl LayeredStore {
             prefetched: prefetch.difference(),
             over_admitted: write_behind.over_admitted().saturating_add(prefetch.over_admitted()),
             failures: failover.failures(),
+            uncharged_keys: failover.uncharged_keys(),
+            lost: failover.lost(),
             is_open: failover.is_open(),
             nodes: failover.nodes(),
-            memory: self.budget.used(),
-            max_memory: self.budget.max(),
+            memory: self.node.budget.used().saturating_add(failover.memory()),
+            max_memory: self.node.max_memory,
         }
     }
 
@@ -183,6 +184,11 @@ impl LayeredStore {
         self.layers.store().store().flush().await;
         self.layers.write_behind.flush().await;
         self.layers.prefetch.flush().await;
+    }
+
+    /// Notes that the store could not be reached, as when it was opened. Until it answers, it counts as unavailable.
+    pub fn set_unavailable(&self, error: StoreError) {
+        self.layers.store().store().set_unavailable(error);
     }
 
     /// Returns why the store failed last; `None` if it has answered since.

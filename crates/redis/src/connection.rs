@@ -72,7 +72,12 @@ pub(crate) async fn send_one(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, S
 async fn send_to_single(node: &Arc<Node>, calls: &[Call]) -> Vec<Result<Vec<u8>, StoreError>> {
     let commands = calls.iter().zip(send_script(calls.iter()));
     let commands = commands.map(|(call, with_script)| command(call, with_script)).collect();
-    let mut replies = run(node, commands).await;
+    let mut replies = match node.run(commands).await {
+        PipelineResult::Replies(replies) => replies,
+        PipelineResult::NotSent(error) => {
+            return vec![Err(StoreError::refused(error)); calls.len()];
+        }
+    };
     let unknown = |reply: &Result<Value, RedisError>| reply.as_ref().is_err_and(is_unknown_script);
     let (indexes, commands): (Vec<usize>, Vec<Cmd>) = replies
         .iter()

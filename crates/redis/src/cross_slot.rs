@@ -229,8 +229,10 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         for (part, _) in parts.filter(|(_, taken)| self.was_taken(taken)) {
             self.give_back(&part.positions, handle).await;
         }
-        for taken in taken {
-            taken?;
+        // If one of them may have been done, that is what the caller has to know.
+        let errors = taken.into_iter().filter_map(Result::err);
+        if let Some(error) = errors.min_by_key(StoreError::is_refused) {
+            return Err(error);
         }
         let peek = self.op.with_act(Act::Peek).without_id();
         let mut decision = ScriptDecision::merge(all_of(self.run(self.parts(&peek)).await)?);

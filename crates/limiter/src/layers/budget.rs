@@ -5,6 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Default bound on the memory of all layers of a store together, in bytes.
 pub const DEFAULT_LAYER_MEMORY: usize = 64 << 20;
 
+/// Returns the part of the bound that is kept for what is counted while the store is unavailable: a quarter. The
+/// tables, which are in use at any time, have the rest.
+pub(super) fn for_outages(max_memory: usize) -> usize {
+    max_memory / 4
+}
+
 /// The bytes that the tables of all layers of one store may take.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -20,11 +26,6 @@ impl Budget {
     /// Returns how many bytes are in use.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
-    }
-
-    /// Returns the bound.
-    pub(crate) fn max(&self) -> usize {
-        self.max
     }
 
     /// Takes some bytes, if there are as many left.

@@ -49,6 +49,20 @@ pub enum FirstRead {
     None,
 }
 
+impl FirstRead {
+    /// All first reads.
+    pub const ALL: [FirstRead; 2] = [FirstRead::Sync, FirstRead::None];
+
+    /// Returns its name in the config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            FirstRead::Sync => "sync",
+            FirstRead::None => "none",
+        }
+    }
+}
+
 /// The settings of [`Distribution::Prefetch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -9,6 +9,7 @@ mod fallback;
 mod recovery;
 mod share;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,7 +37,10 @@ struct Shared<S> {
     fallback: Fallback,
     /// Number of operations that the store did not answer.
     failures: Counter,
+    /// Why the store failed last; `None` if it has answered since.
     last_error: Mutex<Option<StoreError>>,
+    /// Whether a task looks if the store is back.
+    is_watched: AtomicBool,
 }
 
 impl<S: Store + 'static> Failover<S> {
@@ -54,6 +58,7 @@ impl<S: Store + 'static> Failover<S> {
             fallback: Fallback::new(node),
             failures: Counter::default(),
             last_error: Mutex::default(),
+            is_watched: AtomicBool::new(false),
         }))
     }
 
@@ -65,6 +70,21 @@ impl<S: Store + 'static> Failover<S> {
     /// Returns the number of operations that the store did not answer.
     pub(crate) fn failures(&self) -> u64 {
         self.0.failures.get()
+    }
+
+    /// Returns the number of keys that the store is charged for when it is back.
+    pub(crate) fn uncharged_keys(&self) -> usize {
+        self.0.fallback.uncharged_keys()
+    }
+
+    /// Returns the number of checks that were allowed without the store and that it is not charged for.
+    pub(crate) fn lost(&self) -> u64 {
+        self.0.fallback.lost()
+    }
+
+    /// Returns about how many bytes are taken by what was counted without the store.
+    pub(crate) fn memory(&self) -> usize {
+        self.0.fallback.memory()
     }
 
     /// Returns the number of nodes that share the store.
@@ -80,6 +100,12 @@ impl<S: Store + 'static> Failover<S> {
     /// Returns why the store failed last; `None` if it has answered since.
     pub(crate) fn last_error(&self) -> Option<StoreError> {
         self.0.last_error().clone()
+    }
+
+    /// Notes that the store could not be reached.
+    pub(crate) fn set_unavailable(&self, error: StoreError) {
+        let Some(permit) = self.0.breaker.permit() else { return };
+        self.0.end(permit, Some(error));
     }
 }
 
@@ -101,9 +127,9 @@ impl<S: Store + 'static> Store for Failover<S> {
         let Some(permit) = shared.breaker.permit() else {
             let error = shared.last_error().clone().unwrap_or_else(StoreError::unanswered);
             for (op, out) in ops.iter().zip(out) {
-                *out = shared.answer_failed(op, at, &error);
+                *out = shared.answer_failed(op, at, &error, false);
             }
-            shared.watch();
+            shared.watch(ops);
             return Apply::Ready;
         };
         Apply::Pending(Box::pin(async move {
@@ -121,14 +147,15 @@ impl<S: Store + 'static> Store for Failover<S> {
                 match out {
                     Err(error) if is_failure(error) => {
                         let error = error.clone();
-                        *out = shared.answer_failed(op, at, &error);
+                        let may_be_done = !error.is_refused();
+                        *out = shared.answer_failed(op, at, &error, may_be_done);
                     }
                     Ok(decision) => shared.fallback.remember(op, decision, &shared.policies),
                     Err(_) => {}
                 }
             }
             if has_failed {
-                shared.watch();
+                shared.watch(ops);
             }
         }))
     }
@@ -196,13 +223,14 @@ impl<S: Store + 'static> Shared<S> {
         subset::put_back(indexes.into_iter(), results, out);
     }
 
-    /// Answers an operation that the store did not answer.
+    /// Answers an operation that the store did not answer, but may have done.
     #[cold]
     fn answer_failed(
         &self,
         op: &Op<'_>,
         at: Option<Time>,
         error: &StoreError,
+        may_be_done: bool,
     ) -> Result<Decision, StoreError> {
         if !op.touches_state() {
             return self.fallback.decide_without_state(op, at);
@@ -214,7 +242,7 @@ impl<S: Store + 'static> Shared<S> {
         if on_failure == OnFailure::Deny || !may_decide {
             return Err(error.clone());
         }
-        self.fallback.decide(op, at, on_failure)
+        self.fallback.decide(op, at, on_failure, !may_be_done)
     }
 }
 

@@ -40,6 +40,11 @@ pub struct LayerStats {
     /// Number of operations that were decided by the failure mode of their policy, or failed, because the
     /// store was unavailable.
     pub failures: u64,
+    /// Number of keys that the store is charged for when it is back, because checks were allowed without it.
+    pub uncharged_keys: usize,
+    /// Number of checks that were allowed without the store and that it is not charged for, because the memory of
+    /// the layers was full.
+    pub lost: u64,
     /// Whether the store is considered unavailable, so that it is asked only now and then.
     pub is_open: bool,
     /// Number of processes that share the store, this one included.

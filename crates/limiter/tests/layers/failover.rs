@@ -116,8 +116,8 @@ async fn what_was_used_before_is_counted_once() {
     assert!(setup.check().await.allowed && setup.check().await.allowed);
     for _ in 0..5 {
         // The denial is repeated for a second, whatever the store does.
-        pass(1_001).await;
         setup.remote.set(Mode::Answers);
+        pass(1_001).await;
         assert_eq!(setup.check().await.source, Source::Store);
         pass(1_001).await;
         setup.remote.set(Mode::Fails);

@@ -21,6 +21,39 @@ async fn what_was_allowed_is_charged_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_sent_and_not_answered_is_not_charged() {
+    for on_failure in [OnFailure::Allow, OnFailure::Local] {
+        let setup = Setup::new(&["gcra 1/h burst 10"], on_failure);
+        setup.remote.set(Mode::LosesReplies);
+        for _ in 0..3 {
+            assert!(setup.check().await.degraded);
+        }
+        setup.remote.set(Mode::Answers);
+        assert_eq!(setup.check().await.source, Source::Store);
+        pass(500).await;
+        assert_eq!(setup.remaining(), Some(6), "{on_failure}: the store has counted them");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_is_found_to_be_back_without_calls() {
+    for on_failure in OnFailure::ALL {
+        let setup = Setup::new(&["gcra 1/h burst 10"], on_failure);
+        setup.remote.set(Mode::Fails);
+        for _ in 0..10 {
+            let _ = setup.limiter.key("a").check().await;
+            pass(20).await;
+        }
+        assert!(setup.stats().is_open);
+        pass(1_000).await;
+        assert!(setup.layers().last_error().is_some());
+        setup.remote.set(Mode::Answers);
+        pass(501).await;
+        assert!(!setup.stats().is_open && setup.layers().last_error().is_none(), "{on_failure}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_charge_that_fails_is_tried_again() {
     for mode in [Mode::FailsCharges, Mode::LosesReplies] {
         let setup = Setup::new(&["gcra 1/h burst 10"], OnFailure::Allow);

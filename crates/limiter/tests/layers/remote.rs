@@ -23,7 +23,7 @@ pub(crate) enum Mode {
     Waits,
     /// It is done and answered after some milliseconds.
     Slow(u64),
-    /// The connection breaks before anything is done.
+    /// There is no connection, so that nothing is done.
     Fails,
     /// As `Fails` for what is charged; all else is done and answered.
     FailsCharges,
@@ -74,21 +74,21 @@ impl Remote {
         let is_charge = ops.iter().any(|op| op.act == Act::Charge);
         match self.mode() {
             Mode::Silent => return pending().await,
-            Mode::Fails => return fail(out),
-            Mode::FailsCharges if is_charge => return fail(out),
+            Mode::Fails => return refuse(out),
+            Mode::FailsCharges if is_charge => return refuse(out),
             Mode::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
             Mode::Waits => self.answers.acquire().await.unwrap().forget(),
             _ => {}
         }
         assert!(matches!(self.store.apply(ops, at, out), Apply::Ready));
         if self.mode() == Mode::LosesReplies {
-            fail(out);
+            out.fill(Err(StoreError::unavailable("connection reset")));
         }
     }
 }
 
-fn fail(out: &mut [Result<Decision, StoreError>]) {
-    out.fill(Err(StoreError::unavailable("connection reset")));
+fn refuse(out: &mut [Result<Decision, StoreError>]) {
+    out.fill(Err(StoreError::refused("connection refused")));
 }
 
 impl Store for Remote {

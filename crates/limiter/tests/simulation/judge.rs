@@ -4,6 +4,7 @@ mod admissions;
 mod bounds;
 mod cache;
 mod charges;
+mod counted_once;
 mod deadlines;
 mod demand;
 mod failure_modes;
@@ -22,11 +23,12 @@ pub(crate) type Verdict = Result<(), String>;
 
 type Judge = fn(&Run) -> Verdict;
 
-const JUDGES: [(&str, Judge); 11] = [
+const JUDGES: [(&str, Judge); 12] = [
     ("admissions", admissions::judge),
     ("bounds", bounds::judge),
     ("cache", cache::judge),
     ("charges", charges::judge),
+    ("counted once", counted_once::judge),
     ("deadlines", deadlines::judge),
     ("demand", demand::judge),
     ("failure modes", failure_modes::judge),

@@ -58,7 +58,7 @@ impl Path {
             reply_lost: rng.percent(network.loss),
             error_after: rng
                 .percent(50)
-                .then(|| Duration::from_millis(rng.between(0, 2 * timeout))),
+                .then(|| Duration::from_millis(rng.between(1, 2 * timeout))),
         };
         if self.timeline.is_over(plan) {
             (journey.request_lost, journey.reply_lost) = (false, false);
@@ -129,6 +129,9 @@ impl Store for Link {
     ) -> Apply<'a> {
         assert_eq!(at, None, "the store has its own clock");
         Apply::Pending(Box::pin(async move {
+            if self.0.has(FaultKind::Refuses) {
+                return out.fill(Err(StoreError::refused("connection refused")));
+            }
             let (answer, reply) = oneshot::channel();
             let messages = ops.iter().map(|op| self.0.sabotage.send(Operation::of(op))).collect();
             tokio::spawn(Arc::clone(&self.0).carry(messages, answer));

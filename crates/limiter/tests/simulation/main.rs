@@ -162,6 +162,7 @@ fn no_mistake_goes_unnoticed() {
         (Kind::Strict, Sabotage::LiesAboutWaits, "cache"),
         (Kind::Strict, Sabotage::IgnoresIds, "ids"),
         (Kind::Strict, Sabotage::LosesCharges, "recovery"),
+        (Kind::Strict, Sabotage::WritesWithoutId, "counted once"),
         (Kind::Strict, Sabotage::AnswersLate, "deadlines"),
         (Kind::Strict, Sabotage::ForgetsLocalCounts, "failure modes"),
         (Kind::WriteBehind, Sabotage::LosesWrites, "charges"),

@@ -66,6 +66,8 @@ pub(crate) struct Fault {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultKind {
+    /// Connections are refused, so that nothing is sent.
+    Refuses,
     /// Requests do not arrive.
     LosesRequests,
     /// Requests are done, and their replies do not arrive.
@@ -210,7 +212,7 @@ fn faults(rng: &mut Rng, length: Duration, nodes: usize) -> Vec<Fault> {
         let from = rng.between(0, length);
         let until = (from + rng.pick(&[30, 300, 1_000, 3_000])).min(length);
         let slow = FaultKind::Slow(rng.pick(&[5, 15, 50, 500]));
-        let kinds = [FaultKind::LosesRequests, FaultKind::LosesReplies, slow];
+        let kinds = [FaultKind::Refuses, FaultKind::LosesRequests, FaultKind::LosesReplies, slow];
         Fault {
             kind: rng.pick(&kinds),
             node: rng.percent(70).then(|| rng.index(nodes)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use redis::{Cmd, RedisError, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use tollgate_core::StoreError;
 
 use crate::call::Call;
@@ -51,6 +51,16 @@ pub(crate) fn reply_bytes(reply: Result<Value, RedisError>) -> Result<Vec<u8>, S
         Ok(other) => {
             Err(StoreError::unavailable(format!("unexpected reply of the script: {other:?}")))
         }
+        Err(error) if is_refused(&error) => Err(StoreError::refused(error)),
         Err(error) => Err(StoreError::unavailable(error)),
+    }
+}
+
+/// Whether the server did not run the script, as when it is out of memory or still loading. An error without a code
+/// may come from inside the script.
+fn is_refused(error: &RedisError) -> bool {
+    match error.kind() {
+        ErrorKind::Server(kind) => kind != ServerErrorKind::ResponseError,
+        kind => kind == ErrorKind::Extension,
     }
 }

@@ -4,6 +4,9 @@
 //! to the store with what still counts then: never with the sum of the outage, most of which has drained or
 //! left its window meanwhile.
 //!
+//! An operation that was sent and got no reply is not charged: the store may have done it, or may do it yet, and
+//! would count it twice.
+//!
 //! A node that decides by its share counts that apart, and goes on from there when the store fails again: a
 //! store that comes and goes does not renew the share.
 
@@ -18,16 +21,18 @@ use tollgate_core::{
 };
 
 use super::share;
+use crate::layers::budget;
 use crate::layers::hash::Hash;
 use crate::layers::node::Node;
 use crate::layers::owned_op::OwnedOp;
 use crate::layers::policies::{OnFailure, Policies};
+use crate::layers::stats::Counter;
 use crate::layers::table::{Entry, Table};
 use crate::layers::write_ids::WriteId;
 use crate::memory::{MemoryStore, WhenFull};
 
-/// Maximum number of states that each memory store of the fallback keeps.
-const MAX_KEYS: usize = 100_000;
+/// About how many bytes a key takes in a memory store of the fallback.
+const KEY_BYTES: usize = 128;
 /// How long a last decision is worth remembering, in microseconds.
 const MAX_AGE: u64 = 60_000_000;
 
@@ -41,10 +46,11 @@ pub(super) struct Fallback {
     uncharged_keys: Mutex<Vec<Hash>>,
     /// Whether there are such keys.
     has_uncharged: AtomicBool,
+    /// Number of checks that were allowed and will not be charged, for lack of memory.
+    lost: Counter,
     /// The last decision of each key of policies that decide alone.
     last: Table<Last>,
     is_recovering: AtomicBool,
-    is_watched: AtomicBool,
 }
 
 /// What is counted here.
@@ -93,9 +99,9 @@ impl Fallback {
             uncharged: Table::new(Arc::clone(&node.budget)),
             uncharged_keys: Mutex::default(),
             has_uncharged: AtomicBool::new(false),
+            lost: Counter::default(),
             last: Table::new(Arc::clone(&node.budget)),
             is_recovering: AtomicBool::new(false),
-            is_watched: AtomicBool::new(false),
             node,
         }
     }
@@ -104,10 +110,30 @@ impl Fallback {
         self.node.nodes
     }
 
+    /// Returns the number of keys that are to be charged.
+    pub(super) fn uncharged_keys(&self) -> usize {
+        self.keys().len()
+    }
+
+    /// Returns the number of checks that were allowed and will not be charged, for lack of memory.
+    pub(super) fn lost(&self) -> u64 {
+        let rejected = self.counts.get().map_or(0, |counts| counts.allowed.stats().rejected);
+        self.lost.get().saturating_add(rejected)
+    }
+
+    /// Returns about how many bytes the counts take.
+    pub(super) fn memory(&self) -> usize {
+        let keys = |store: &MemoryStore| store.stats().keys;
+        let keys = self.counts.get().map_or(0, |all| keys(&all.allowed) + keys(&all.local));
+        keys.saturating_mul(KEY_BYTES)
+    }
+
     fn counts(&self) -> &Counts {
         self.counts.get_or_init(|| {
+            // Each of the two stores gets half.
+            let max_keys = budget::for_outages(self.node.max_memory) / 2 / KEY_BYTES;
             let store = |when_full| {
-                let store = MemoryStore::builder().max_keys(MAX_KEYS).when_full(when_full);
+                let store = MemoryStore::builder().max_keys(max_keys.max(1)).when_full(when_full);
                 // It fails only if there is no room for a single key.
                 store.clock(self.node.clock.clone()).build().unwrap_or_default()
             };
@@ -134,28 +160,41 @@ impl Fallback {
         self.node.secret.key(op).whole()
     }
 
-    /// Decides a check or a peek without the store.
+    /// Decides a check or a peek without the store. `is_charged` is whether the store is charged afterwards with
+    /// what is allowed.
     pub(super) fn decide(
         &self,
         op: &Op<'_>,
         at: Option<Time>,
         on_failure: OnFailure,
+        is_charged: bool,
     ) -> Result<Decision, StoreError> {
         let hash = self.hash(op);
         let op = &op.without_id();
+        let is_charged = is_charged && op.act == Act::Check && op.has_cost();
         let mut decision = match on_failure {
-            OnFailure::Local => self.decide_by_share(hash, op, at)?,
-            _ => self.allow(op, at)?,
+            OnFailure::Local => self.decide_by_share(hash, op, at, is_charged)?,
+            _ => self.allow(hash, op, at, is_charged)?,
         };
-        if decision.allowed && op.act == Act::Check && op.has_cost() {
-            self.note(hash, op);
-        }
         decision.degraded = true;
         Ok(decision)
     }
 
-    fn allow(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
-        let mut decision = self.counts().allowed.apply_one(op, at)?;
+    fn allow(
+        &self,
+        hash: Hash,
+        op: &Op<'_>,
+        at: Option<Time>,
+        is_charged: bool,
+    ) -> Result<Decision, StoreError> {
+        let allowed = &self.counts().allowed;
+        let mut decision = if is_charged && self.note(hash, op) {
+            allowed.apply_one(op, at)?
+        } else if self.is_uncharged(hash) {
+            allowed.apply_one(&op.with_act(Act::Peek), at)?
+        } else {
+            self.decide_without_state(op, at)?
+        };
         decision.source = Source::FailureMode;
         // What can never fit is denied in any case.
         if decision.retry_after.is_some() {
@@ -179,6 +218,7 @@ impl Fallback {
         hash: Hash,
         op: &Op<'_>,
         at: Option<Time>,
+        is_charged: bool,
     ) -> Result<Decision, StoreError> {
         let limits = share::limits(op, self.node.nodes);
         let items = share::items(op, &limits);
@@ -187,7 +227,7 @@ impl Fallback {
             self.warm_up(hash, &op_here)?;
         }
         let decision = self.counts().local.apply_one(&op_here, at)?;
-        if decision.allowed && op.act == Act::Check {
+        if decision.allowed && is_charged && self.note(hash, op) {
             let mut charge = op.with_act(Act::Charge);
             charge.statuses = None;
             // Without room for it, it is not charged afterwards.
@@ -219,17 +259,21 @@ impl Fallback {
         self.uncharged.lock(hash).is_some_and(|mut known| known.get_mut(hash).is_some())
     }
 
-    /// Notes that a key has counts here that the store does not know. Without room for the note, they are
-    /// not charged afterwards.
-    fn note(&self, hash: Hash, op: &Op<'_>) {
-        let Some(mut uncharged) = self.uncharged.lock(hash) else { return };
+    /// Notes that a key has counts here that the store does not know. Returns whether there is room for the note;
+    /// if not, what is allowed is not charged afterwards.
+    fn note(&self, hash: Hash, op: &Op<'_>) -> bool {
+        let Some(mut uncharged) = self.uncharged.lock(hash) else { return false };
         if uncharged.get_mut(hash).is_some() {
-            return;
+            return true;
         }
         let entry = Uncharged { op: Arc::new(OwnedOp::new(op)), charge: None };
-        if uncharged.insert(hash, entry, self.node.clock.now().as_micros()) {
+        let is_noted = uncharged.insert(hash, entry, self.node.clock.now().as_micros());
+        if is_noted {
             self.push_key(hash);
+        } else {
+            self.lost.add(1);
         }
+        is_noted
     }
 
     fn push_key(&self, hash: Hash) {
@@ -252,21 +296,6 @@ impl Fallback {
     /// Returns whether there is something to charge.
     pub(super) fn has_uncharged(&self) -> bool {
         self.has_uncharged.load(Ordering::Relaxed)
-    }
-
-    /// Returns an operation on a key that is to be charged.
-    pub(super) fn uncharged_op(&self) -> Option<Arc<OwnedOp>> {
-        let hash = *self.keys().last()?;
-        self.uncharged.lock(hash)?.get_mut(hash).map(|entry| Arc::clone(&entry.op))
-    }
-
-    /// Begins to look whether the store is back, unless another task does.
-    pub(super) fn begin_watch(&self) -> bool {
-        !self.is_watched.swap(true, Ordering::AcqRel)
-    }
-
-    pub(super) fn end_watch(&self) {
-        self.is_watched.store(false, Ordering::Release);
     }
 
     /// Begins to charge the store, if there is something to charge that is not being charged yet.

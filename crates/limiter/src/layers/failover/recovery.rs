@@ -1,16 +1,18 @@
-//! What was allowed without the store is charged to it as soon as it is back.
+//! The store is found to be back, and what was allowed without it is charged to it.
 //!
-//! A check that the store answers begins it. Since there may be no further checks, a task tries it now and then, as
-//! long as there is something to charge.
+//! A check that the store answers begins it. Since there may be no further checks, a task asks the store now and then,
+//! as long as it fails or there is something to charge.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
-use tollgate_core::{Act, Store, StoreError};
+use tollgate_core::{Act, Op, Store, StoreError};
 
 use super::breaker::PROBE_INTERVAL;
 use super::{Failover, Shared, failure};
+use crate::layers::owned_op::OwnedOp;
 
 impl<S: Store + 'static> Failover<S> {
     /// Charges the store for what was allowed without it, as far as it answers.
@@ -27,19 +29,23 @@ impl<S: Store + 'static> Shared<S> {
         }
     }
 
-    /// Finds out whether the store is back. Not by a charge: if its reply is lost, it cannot be changed any more, and
-    /// much of it may not count any more when the store is back.
-    async fn is_back(&self) -> bool {
-        let Some(op) = self.fallback.uncharged_op() else { return false };
+    /// Finds out whether the store is back, by a peek at the key of an operation that failed. Not by a charge: if its
+    /// reply is lost, it cannot be changed any more, and much of it may not count any more when the store is back.
+    async fn is_back(&self, failed: &OwnedOp) -> bool {
         let Some(permit) = self.breaker.permit() else { return false };
-        let items = op.items();
-        let peek = op.op(&items).with_act(Act::Peek);
+        let items = failed.items();
+        let peek = failed.op(&items).with_act(Act::Peek).without_id();
         let mut out = [Err(StoreError::unanswered())];
         self.ask(&[peek], None, &mut out, Instant::now() + self.timeout).await;
         let failure = failure(&out);
         let is_back = failure.is_none();
         self.end(permit, failure);
         is_back
+    }
+
+    /// Whether there is something to do as soon as the store is back.
+    fn is_behind(&self) -> bool {
+        self.fallback.has_uncharged() || self.last_error().is_some()
     }
 
     /// Charges the store in the background.
@@ -52,35 +58,40 @@ impl<S: Store + 'static> Shared<S> {
         }
     }
 
-    /// Looks in the background whether the store is back, if there is something to charge.
-    pub(super) fn watch(self: &Arc<Self>) {
-        if self.fallback.has_uncharged()
-            && let Ok(runtime) = Handle::try_current()
-            && self.fallback.begin_watch()
-        {
-            runtime.spawn(Watch(Arc::downgrade(self)).run());
+    /// Looks in the background whether the store is back, after some of these operations have failed.
+    pub(super) fn watch(self: &Arc<Self>, ops: &[Op<'_>]) {
+        if self.is_watched.load(Ordering::Relaxed) {
+            return;
+        }
+        let (Ok(runtime), Some(op)) =
+            (Handle::try_current(), ops.iter().find(|op| op.touches_state()))
+        else {
+            return;
+        };
+        if !self.is_watched.swap(true, Ordering::AcqRel) {
+            runtime.spawn(Watch(Arc::downgrade(self)).run(OwnedOp::new(op)));
         }
     }
 }
 
-/// The task that looks whether the store is back. It ends when nothing is left to charge, or with the store.
+/// The task that looks whether the store is back. It ends when nothing is left to do, or with the store.
 struct Watch<S: Store + 'static>(Weak<Shared<S>>);
 
 impl<S: Store + 'static> Drop for Watch<S> {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
-            shared.fallback.end_watch();
+            shared.is_watched.store(false, Ordering::Release);
         }
     }
 }
 
 impl<S: Store + 'static> Watch<S> {
-    async fn run(self) {
+    async fn run(self, failed: OwnedOp) {
         loop {
             sleep(PROBE_INTERVAL).await;
             match self.0.upgrade() {
-                Some(shared) if shared.fallback.has_uncharged() => {
-                    if shared.is_back().await {
+                Some(shared) if shared.is_behind() => {
+                    if shared.is_back(&failed).await {
                         shared.recover().await;
                     }
                 }

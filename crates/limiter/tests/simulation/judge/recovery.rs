@@ -74,11 +74,13 @@ fn charges(run: &Run, key: &[u8], node: usize) -> usize {
     ids.filter(|id| id.starts_with(b"tg-")).collect::<HashSet<_>>().len()
 }
 
-/// Returns the checks of a key that each node admitted without the store.
+/// Returns the checks of a key that each node admitted without the store, and without having asked it: what was sent
+/// and not answered is not charged, since the store may have counted it. An attempt takes a while to fail.
 fn admitted_alone<'r>(run: &'r Run, key: &[u8]) -> BTreeMap<usize, Vec<&'r Call>> {
     let mut by_node: BTreeMap<usize, Vec<&Call>> = BTreeMap::new();
     for call in run.calls.iter().filter(|call| call.op.key == key && call.op.act == Act::Check) {
-        if call.degraded().is_some_and(|decision| decision.allowed) {
+        let is_allowed = call.degraded().is_some_and(|decision| decision.allowed);
+        if is_allowed && call.began == call.ended {
             by_node.entry(call.node).or_default().push(call);
         }
     }
