@@ -6,9 +6,12 @@
 //! A caller may give up at any time, as one that has less patience than the response timeout. Connecting goes on
 //! without it, and whether the connection it waited for still replies is found out in the background: otherwise
 //! impatient callers would never get a connection, or never leave one that is dead.
+//!
+//! A connection is pinged once a second, so that one that the server has closed is discarded before an operation
+//! fails on it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
@@ -19,6 +22,9 @@ use tokio::sync::Mutex;
 
 /// For how long after a failed attempt to connect further callers get the same error.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How often it is found out whether a connection still replies.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How a connection is opened.
 pub(crate) enum Connector {
@@ -130,7 +136,20 @@ impl Node {
         });
     }
 
-    async fn reconnect(&self) -> Result<Live, RedisError> {
+    /// Keeps finding out whether this connection still replies, as long as it is in use.
+    async fn keep_verifying(node: Weak<Node>, number: u64) {
+        loop {
+            tokio::time::sleep(PING_INTERVAL).await;
+            match node.upgrade() {
+                Some(node) if node.current().is_some_and(|live| live.number == number) => {
+                    node.verify();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    async fn reconnect(self: &Arc<Node>) -> Result<Live, RedisError> {
         let mut last_failure = self.last_failure.lock().await;
         if let Some(live) = self.current() {
             return Ok(live);
@@ -143,7 +162,11 @@ impl Node {
         let timed_out = RedisError::from((redis::ErrorKind::Io, "connecting timed out"));
         let connected = tokio::time::timeout(self.connect_timeout, self.connect()).await;
         match connected.unwrap_or(Err(timed_out)) {
-            Ok(connection) => Ok(self.replace(connection)),
+            Ok(connection) => {
+                let live = self.replace(connection);
+                tokio::spawn(Node::keep_verifying(Arc::downgrade(self), live.number));
+                Ok(live)
+            }
             Err(error) => {
                 *last_failure = Some((Instant::now(), error.clone()));
                 Err(error)
