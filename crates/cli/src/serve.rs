@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 
 use anyhow::bail;
 use tokio::runtime;
+use tollgate::layers::Distribution;
 use tollgate_core::{Name, Policy, Request};
 use tollgate_server::{Config, Listen, PolicyConfig, Server};
 
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     let watcher = ConfigWatcher::start(args);
     let (config, text) = settings::read(args)?;
     check_addresses(args, &config)?;
+    log_warnings(&config);
     // Signals that arrive while the server starts are handled as well.
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = runtime.block_on(async { Signals::listen() })?;
@@ -56,6 +58,12 @@ pub(crate) fn run(args: &Serve) -> anyhow::Result<()> {
     tracing::info!("stopping");
     server.stop();
     Ok(())
+}
+
+fn log_warnings(config: &Config) {
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
 }
 
 /// Fails if an address can be reached from other machines and `--insecure` is not given: there is no
@@ -117,13 +125,16 @@ fn print_banner(server: &Server, config: &Config, is_store_unavailable: bool) {
     for (protocol, address) in addresses.into_iter().filter_map(|(p, at)| Some((p, at?))) {
         anstream::println!("  {protocol:<14}  {address}");
     }
-    let policies: Vec<_> =
-        config.policies.iter().take(MAX_PRINTED_POLICIES).map(|config| &config.policy).collect();
-    let names = policies.iter().map(|policy| policy.name().as_str());
+    let policies = || config.policies.iter().take(MAX_PRINTED_POLICIES);
+    let names = policies().map(|config| config.policy.name().as_str());
     let width = names.map(str::len).max().unwrap_or(0).max("default".len());
-    for policy in policies {
+    for PolicyConfig { policy, distribution, .. } in policies() {
         let limits: Vec<_> = policy.limits().iter().map(ToString::to_string).collect();
-        anstream::println!("  policy {:<width$}  {}", policy.name().as_str(), limits.join(", "));
+        let (name, limits) = (policy.name().as_str(), limits.join(", "));
+        match distribution {
+            Distribution::Strict => anstream::println!("  policy {name:<width$}  {limits}"),
+            other => anstream::println!("  policy {name:<width$}  {limits} ({other})"),
+        }
     }
     if let more @ 1.. = config.policies.len().saturating_sub(MAX_PRINTED_POLICIES) {
         anstream::println!("  and {more} more");

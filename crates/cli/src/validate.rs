@@ -18,6 +18,8 @@ struct Report {
     errors: Vec<Diagnostic>,
     /// Valid keys that are not implemented yet.
     not_yet: Vec<Diagnostic>,
+    /// What is valid, and most likely a mistake.
+    warnings: Vec<String>,
 }
 
 pub(crate) fn run(args: &Validate) -> anyhow::Result<Outcome> {
@@ -42,6 +44,9 @@ fn print(report: &Report, file: &Path, json: bool) -> anyhow::Result<Outcome> {
     }
     for diagnostic in &report.not_yet {
         eprintln!("{}:{diagnostic}", file.display());
+    }
+    for warning in &report.warnings {
+        eprintln!("{}: warning: {warning}", file.display());
     }
     let plural =
         |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
@@ -79,9 +84,10 @@ impl Report {
     /// Checks a config file. It may have no policies: limits may come with `--limit` and `CL.THROTTLE`.
     fn config(text: &str) -> Report {
         match Config::parse(text) {
-            Ok(Config { policies, unsupported: not_yet, .. }) => {
-                let limits = policies.iter().map(|config| config.policy.limits().len()).sum();
-                Report { limits, errors: Vec::new(), not_yet }
+            Ok(config) => {
+                let limits = config.policies.iter().map(|config| config.policy.limits().len());
+                let (limits, warnings) = (limits.sum(), config.warnings());
+                Report { limits, warnings, not_yet: config.unsupported, ..Report::default() }
             }
             Err(errors) => Report { errors, ..Report::default() },
         }

@@ -18,6 +18,7 @@ mod rules;
 mod server;
 mod store;
 mod value;
+mod warnings;
 
 pub use diagnostics::Diagnostic;
 pub use listen::{Listen, ParseListenError};

@@ -12,6 +12,7 @@ mod store;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
@@ -26,6 +27,9 @@ use latency::Latency;
 use operation::{CandidateOperation, Operation};
 use policies::Policies;
 pub(crate) use store::{StoreHandle, is_unavailable};
+
+/// How often it is looked up whether the store has become unavailable or available.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The answer to one operation.
 pub(crate) type Answer = Result<Decision, StoreError>;
@@ -162,20 +166,34 @@ impl Engine {
         answer
     }
 
-    /// Has a remote store connect, so that the first check does not have to wait for that.
-    pub(crate) async fn warm_up(&self) {
-        let Some((layers, probe)) = self.store.layers().zip(probe::operation()) else { return };
-        let items: SmallVec<[Item<'_>; 1]> = probe.items().collect();
-        if let Ok(op) = probe.op(&items) {
-            // If it fails, a check finds that out, and reports it.
-            let _ = apply_one(layers, &op, None).await;
+    /// Has a remote store connect, so that the first check does not have to wait for that. Then logs whenever it
+    /// becomes unavailable or available, also without any checks.
+    pub(crate) async fn watch_store(&self) {
+        let Some(layers) = self.store.layers() else { return };
+        if let Some(probe) = probe::operation() {
+            let items: SmallVec<[Item<'_>; 1]> = probe.items().collect();
+            if let Ok(op) = probe.op(&items) {
+                // If it fails, the layers know.
+                let _ = apply_one(layers, &op, None).await;
+            }
+        }
+        loop {
+            self.store.log_change();
+            tokio::time::sleep(WATCH_INTERVAL).await;
         }
     }
 
     /// Tells a remote store what it does not know yet, since the server stops.
     pub(crate) async fn flush(&self) {
-        if let Some(layers) = self.store.layers() {
-            layers.flush().await;
+        let Some(layers) = self.store.layers() else { return };
+        layers.flush().await;
+        let LayerStats { unwritten, uncharged_keys, .. } = layers.stats();
+        if unwritten > 0 || uncharged_keys > 0 {
+            tracing::warn!(
+                unwritten,
+                uncharged_keys,
+                "the store is unavailable: it will never count some of what was allowed"
+            );
         }
     }
 
@@ -231,7 +249,7 @@ impl Engine {
             return;
         }
         if let (Some(sources), Ok(decision)) = (&self.sources, &*answer) {
-            sources.add(worker_id, decision.source);
+            sources.add(worker_id, decision);
         }
         let times = self.counts(operation).add(worker_id, outcome);
         // The first, the second, the fourth …: a flood of denials must not become a flood of log lines.

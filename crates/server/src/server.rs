@@ -116,8 +116,8 @@ impl Server {
     fn start(builder: ServerBuilder) -> io::Result<Server> {
         validate(&builder.policies)?;
         let store = builder.store.unwrap_or_default();
-        if builder.is_unavailable {
-            store.set_unavailable();
+        if let Some(error) = builder.store_error {
+            store.set_unavailable(error);
         }
         let engine = Arc::new(Engine::new(store, builder.policies, builder.threads));
         let (stop, stopped) = watch::channel(false);
@@ -173,7 +173,7 @@ impl Server {
             let (engine, exit) = (Arc::clone(&self.engine), Arc::clone(&exit));
             let (connections, stopped) = (connections.clone(), stopped.clone());
             // The workers share the connection to a remote store.
-            let warm_up = (id == 0).then(|| Arc::clone(&engine));
+            let first = (id == 0).then(|| Arc::clone(&engine));
             let last = Arc::clone(&engine);
             self.spawn("tollgate-worker", move || {
                 let worker = Worker::new(id);
@@ -182,8 +182,8 @@ impl Server {
                 let services = Rc::new(Services { resp, http });
                 let serve = move |incoming| Rc::clone(&services).serve(incoming);
                 async move {
-                    if let Some(engine) = warm_up {
-                        tokio::task::spawn_local(async move { engine.warm_up().await });
+                    if let Some(engine) = first {
+                        tokio::task::spawn_local(async move { engine.watch_store().await });
                     }
                     worker.run(incoming, stopped, exit, serve, last.flush()).await;
                 }

@@ -143,6 +143,7 @@ impl Reloader {
     /// Logs what has changed, and what needs a restart.
     fn report(&mut self, new: Config) {
         tracing::info!(policies = new.policies.len(), "config reloaded");
+        super::log_warnings(&new);
         for limit in limits_without_state(&self.policies, &new.policies) {
             tracing::warn!("{limit} uses another rule than before, so its state starts empty");
         }

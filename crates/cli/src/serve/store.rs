@@ -1,5 +1,6 @@
 //! The store of the server.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tokio::runtime;
@@ -33,7 +34,7 @@ fn with_redis(
 ) -> anyhow::Result<(ServerBuilder, Option<String>)> {
     let layers = Layers::new()
         .timeout(config.timeout)
-        .nodes(config.nodes.get())
+        .nodes(config.nodes.map_or(1, NonZeroU32::get))
         .max_memory(config.layer_memory);
     let mut redis = RedisStore::builder(&config.url).response_timeout(layers.response_timeout());
     if let Some(prefix) = &config.prefix {
@@ -42,7 +43,7 @@ fn with_redis(
     let store = Arc::new(redis.clone().build()?);
     let server = server.layered(layers.around(store));
     Ok(match unavailable(redis)? {
-        Some(cause) => (server.store_unavailable(), Some(cause)),
+        Some(cause) => (server.store_unavailable(cause.clone()), Some(cause)),
         None => (server, None),
     })
 }

@@ -13,8 +13,6 @@ use super::value::{Table, Value, join_or};
 const MAX_FLUSH: &str = "1s";
 /// A percentage that would leave nothing to decide locally.
 const NOTHING: Percentage = Percentage::whole(0);
-/// The values of `read`.
-const READ: [(&str, FirstRead); 2] = [("sync", FirstRead::Sync), ("none", FirstRead::None)];
 
 /// Returns all distributions, with their default settings.
 fn all() -> [Distribution; 3] {
@@ -84,7 +82,8 @@ impl<'a> Keys<'_, '_, 'a> {
         }
         settings.cap = self.percentage("cap", owner).unwrap_or(settings.cap);
         if let Some(value) = self.take("read", owner) {
-            settings.read = value.choice(self.diagnostics, &READ).unwrap_or_default();
+            let choices = FirstRead::ALL.map(|read| (read.name(), read));
+            settings.read = value.choice(self.diagnostics, &choices).unwrap_or_default();
         }
         settings
     }
@@ -97,7 +96,7 @@ impl<'a> Keys<'_, '_, 'a> {
     }
 
     fn percentage(&mut self, key: &'static str, owner: Distribution) -> Option<Percentage> {
-        let expected = "a percentage above 0%, up to 100%, such as \"5%\"";
+        let expected = "a percentage from 0.01% to 100%, such as \"5%\"";
         let parse = |text: &str| text.parse().ok().filter(|part| *part != NOTHING);
         self.take(key, owner)?.parsed(self.diagnostics, expected, parse)
     }

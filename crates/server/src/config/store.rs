@@ -38,8 +38,9 @@ pub struct StoreConfig {
     /// How long a remote store may take to answer before the failure mode of the policy decides. Default:
     /// [`DEFAULT_TIMEOUT`].
     pub timeout: Duration,
-    /// Number of servers that share a remote store. Default: 1.
-    pub nodes: NonZeroU32,
+    /// Number of servers that share a remote store. Default: 1, with a [warning](super::Config::warnings) where
+    /// it matters.
+    pub nodes: Option<NonZeroU32>,
     /// Maximum number of bytes that the layers around a remote store keep. Default:
     /// [`DEFAULT_LAYER_MEMORY`].
     pub layer_memory: usize,
@@ -56,7 +57,7 @@ impl Default for StoreConfig {
             url: MEMORY.to_owned(),
             prefix: None,
             timeout: DEFAULT_TIMEOUT,
-            nodes: NonZeroU32::MIN,
+            nodes: None,
             layer_memory: DEFAULT_LAYER_MEMORY,
             max_keys: None,
             when_full: WhenFull::default(),
@@ -115,8 +116,7 @@ impl StoreConfig {
         }
         if let Some(value) = table.take("nodes") {
             let nodes = value.whole(diagnostics, 1..=MAX_NODES);
-            let nodes = nodes.and_then(|nodes| NonZeroU32::new(u32::try_from(nodes).ok()?));
-            self.nodes = nodes.unwrap_or(self.nodes);
+            self.nodes = nodes.and_then(|nodes| NonZeroU32::new(u32::try_from(nodes).ok()?));
         }
         if let Some(value) = table.take("layer_memory") {
             let bytes = bytes::read(diagnostics, &value, LAYER_MEMORY.0, LAYER_MEMORY.1);

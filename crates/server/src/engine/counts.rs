@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::Source;
+use tollgate_core::{Decision, Source};
 
 /// The number of config reloads.
 #[derive(Debug, Default)]
@@ -68,17 +68,24 @@ pub(crate) struct SourceCounters(Box<[WorkerSources]>);
 /// The counters of one worker, in a cache line to themselves.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct WorkerSources([AtomicU64; SOURCES]);
+struct WorkerSources {
+    by_source: [AtomicU64; SOURCES],
+    /// Those that were made without the store because it was unavailable.
+    degraded: AtomicU64,
+}
 
 impl SourceCounters {
     pub(crate) fn new(threads: usize) -> SourceCounters {
         SourceCounters((0..threads).map(|_| WorkerSources::default()).collect())
     }
 
-    pub(crate) fn add(&self, worker_id: usize, source: Source) {
-        let worker = self.0.get(worker_id);
-        if let Some(counter) = worker.and_then(|worker| worker.counter(source)) {
+    pub(crate) fn add(&self, worker_id: usize, decision: &Decision) {
+        let Some(worker) = self.0.get(worker_id) else { return };
+        if let Some(counter) = worker.counter(decision.source) {
             add_unshared(counter, 1);
+        }
+        if decision.degraded {
+            add_unshared(&worker.degraded, 1);
         }
     }
 
@@ -87,11 +94,17 @@ impl SourceCounters {
         let counters = self.0.iter().filter_map(|worker| worker.counter(source));
         counters.map(|counter| counter.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
     }
+
+    /// Returns how many were made without the store because it was unavailable.
+    pub(crate) fn degraded(&self) -> u64 {
+        let counters = self.0.iter().map(|worker| worker.degraded.load(Ordering::Relaxed));
+        counters.fold(0, u64::wrapping_add)
+    }
 }
 
 impl WorkerSources {
     fn counter(&self, source: Source) -> Option<&AtomicU64> {
-        self.0.get(Source::ALL.iter().position(|other| *other == source)?)
+        self.by_source.get(Source::ALL.iter().position(|other| *other == source)?)
     }
 }
 

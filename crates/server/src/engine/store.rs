@@ -16,9 +16,11 @@ pub(crate) struct StoreHandle {
     store: Arc<dyn Store>,
     kind: Kind,
     clock: Clock,
-    /// Whether the store responded to the last call that needed it.
+    /// Whether a store without layers responded to the last call that needed it.
     is_up: AtomicBool,
-    /// Limits how often a change of `is_up` is logged.
+    /// Whether it was up according to the log.
+    is_up_in_log: AtomicBool,
+    /// Limits how often that changes.
     changes: LogThrottle,
 }
 
@@ -51,8 +53,8 @@ impl StoreHandle {
     }
 
     fn new(store: Arc<dyn Store>, kind: Kind, clock: Clock) -> StoreHandle {
-        let (is_up, changes) = (AtomicBool::new(true), LogThrottle::default());
-        StoreHandle { store, kind, clock, is_up, changes }
+        let (is_up, is_up_in_log) = (AtomicBool::new(true), AtomicBool::new(true));
+        StoreHandle { store, kind, clock, is_up, is_up_in_log, changes: LogThrottle::default() }
     }
 
     pub(super) fn is_remote(&self) -> bool {
@@ -67,13 +69,22 @@ impl StoreHandle {
         }
     }
 
+    /// Returns whether the store responded when it was asked last.
     pub(super) fn is_up(&self) -> bool {
-        self.is_up.load(Ordering::Relaxed)
+        match self.layers() {
+            // They ask by themselves whether it is back.
+            Some(layers) => layers.last_error().is_none(),
+            None => self.is_up.load(Ordering::Relaxed),
+        }
     }
 
     /// Notes that the store does not respond, which the caller has reported.
-    pub(crate) fn set_unavailable(&self) {
-        self.is_up.store(false, Ordering::Relaxed);
+    pub(crate) fn set_unavailable(&self, error: StoreError) {
+        match self.layers() {
+            Some(layers) => layers.set_unavailable(error),
+            None => self.is_up.store(false, Ordering::Relaxed),
+        }
+        self.is_up_in_log.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn now(&self) -> Time {
@@ -99,8 +110,13 @@ impl StoreHandle {
     /// Notes whether the store has responded.
     fn watch(&self, ops: &[Op<'_>], out: &[Result<Decision, StoreError>]) {
         let is_up = !out.iter().any(is_unavailable);
-        if self.is_up() != is_up {
-            self.change(is_up, ops, out);
+        // What needs no state was answered without the store.
+        let was_asked = || ops.iter().any(Op::touches_state);
+        if self.layers().is_none() && self.is_up() != is_up && was_asked() {
+            self.is_up.store(is_up, Ordering::Relaxed);
+        }
+        if self.is_up_in_log.load(Ordering::Relaxed) != is_up {
+            self.log_change();
         }
     }
 
@@ -117,26 +133,18 @@ impl StoreHandle {
         !out.iter().all(was_known) && !layers.stats().is_open
     }
 
+    /// Logs whether the store is available, if that is not what the log says.
     #[cold]
-    fn change(&self, is_up: bool, ops: &[Op<'_>], out: &[Result<Decision, StoreError>]) {
-        // What needs no state, and what a layer knows, was answered without the store.
-        let from_store = |(op, answer): (&Op<'_>, &Result<Decision, _>)| {
-            let source = answer.as_ref().map(|decision| decision.source);
-            op.touches_state() && source.is_ok_and(|source| source == Source::Store)
-        };
-        if is_up && !ops.iter().zip(out).any(from_store) {
+    pub(super) fn log_change(&self) {
+        let is_up = self.is_up();
+        if self.is_up_in_log.load(Ordering::Relaxed) == is_up || !self.changes.is_time() {
             return;
         }
-        self.is_up.store(is_up, Ordering::Relaxed);
-        if !self.changes.is_time() {
-            return;
-        }
+        self.is_up_in_log.store(is_up, Ordering::Relaxed);
         if is_up {
             return tracing::info!("store available again");
         }
-        let mut errors = out.iter().filter_map(|answer| answer.as_ref().err());
-        let error = errors.find(|error| error.is_unavailable()).cloned();
-        let error = error.or_else(|| self.layers()?.last_error());
+        let error = self.layers().and_then(LayeredStore::last_error);
         match error.as_ref().and_then(Error::source) {
             Some(cause) => tracing::error!("store unavailable: {}", with_causes(cause)),
             None => tracing::error!("store unavailable"),

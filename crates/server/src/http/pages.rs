@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use tollgate::layers::{Distribution, Prefetch, WriteBehind};
 use tollgate_core::Limit;
 
 use super::openapi::OPENAPI;
@@ -89,7 +90,40 @@ struct ListedPolicy<'a> {
     headers: &'a str,
     on_failure: &'a str,
     distribution: &'a str,
+    #[serde(flatten)]
+    settings: DistributionSettings,
     overrides: usize,
+}
+
+/// The settings of a distribution, each only if it has it.
+#[derive(Serialize, Default)]
+struct DistributionSettings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flush_ms: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cap: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_slice: Option<String>,
+}
+
+impl DistributionSettings {
+    fn of(distribution: Distribution) -> DistributionSettings {
+        let mut settings = DistributionSettings::default();
+        match distribution {
+            Distribution::WriteBehind(WriteBehind { flush, cap, read, .. }) => {
+                settings.flush_ms = Some(flush.as_millis());
+                settings.cap = Some(cap.to_string());
+                settings.read = Some(read.name());
+            }
+            Distribution::Prefetch(Prefetch { max_slice, .. }) => {
+                settings.max_slice = Some(max_slice.to_string());
+            }
+            _ => {}
+        }
+        settings
+    }
 }
 
 impl<'a> ListedPolicy<'a> {
@@ -103,6 +137,7 @@ impl<'a> ListedPolicy<'a> {
             headers: policy.dialect().name(),
             on_failure: policy.on_failure().name(),
             distribution: policy.distribution().name(),
+            settings: DistributionSettings::of(policy.distribution()),
             overrides: policy.overrides(),
         }
     }

@@ -22,10 +22,16 @@ impl Exposition {
         };
         answers(encoder, sources)?;
         calls_saved(encoder, &stats)?;
+        let help = "Number of decisions made without the store because it was unavailable";
+        counter(encoder, "degraded_answers", help, sources.degraded())?;
         let help = "Number of operations that the store did not answer";
         counter(encoder, "store_failures", help, stats.failures)?;
         let help = "Whether the store is asked only now and then because it fails (1) or not (0)";
         gauge(encoder, "breaker_open", help, i64::from(stats.is_open))?;
+        let help = "Number of keys to charge to the store when it is available again";
+        gauge(encoder, "layer_uncharged_keys", help, whole(stats.uncharged_keys))?;
+        let help = "Number of checks allowed without the store and never charged to it, for lack of layer memory";
+        counter(encoder, "layer_lost", help, stats.lost)?;
         let help = "Memory in use by the layers";
         gauge(encoder, "layer_memory_bytes", help, whole(stats.memory))?;
         let help = "Maximum memory of the layers";

@@ -1,5 +1,6 @@
 //! Describes a server before it is started.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::thread;
 
 use tollgate::MemoryStore;
 use tollgate::layers::LayeredStore;
-use tollgate_core::Store;
+use tollgate_core::{Store, StoreError};
 
 use super::Server;
 use crate::config::PolicyConfig;
@@ -18,7 +19,7 @@ use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
 #[must_use = "a builder does nothing until it starts"]
 pub struct ServerBuilder {
     pub(super) store: Option<StoreHandle>,
-    pub(super) is_unavailable: bool,
+    pub(super) store_error: Option<StoreError>,
     pub(super) policies: Vec<PolicyConfig>,
     pub(super) resp: Option<SocketAddr>,
     pub(super) http: Option<SocketAddr>,
@@ -30,7 +31,7 @@ impl ServerBuilder {
     pub(super) fn new() -> ServerBuilder {
         ServerBuilder {
             store: None,
-            is_unavailable: false,
+            store_error: None,
             policies: Vec::new(),
             resp: None,
             http: None,
@@ -46,10 +47,10 @@ impl ServerBuilder {
         self
     }
 
-    /// Starts with a store that is known to be unavailable, as the metrics then say. When it responds, that is
-    /// logged.
-    pub fn store_unavailable(mut self) -> ServerBuilder {
-        self.is_unavailable = true;
+    /// Starts with a store that is known to be unavailable, for this reason, as the metrics then say. When it
+    /// responds, that is logged.
+    pub fn store_unavailable(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.store_error = Some(StoreError::unavailable(cause));
         self
     }
 

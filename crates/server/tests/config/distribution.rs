@@ -58,19 +58,19 @@ pub(crate) const CASES: [(&str, &str); 22] = [
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"write-behind\"\ncap = \"0.00%\"",
-        "4:7: policy.a.cap is \"0.00%\"; expected a percentage above 0%, up to 100%, such as \"5%\"",
+        "4:7: policy.a.cap is \"0.00%\"; expected a percentage from 0.01% to 100%, such as \"5%\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"write-behind\"\ncap = \"101%\"",
-        "4:7: policy.a.cap is \"101%\"; expected a percentage above 0%, up to 100%, such as \"5%\"",
+        "4:7: policy.a.cap is \"101%\"; expected a percentage from 0.01% to 100%, such as \"5%\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"write-behind\"\ncap = 5",
-        "4:7: policy.a.cap is a whole number; expected a percentage above 0%, up to 100%, such as \"5%\"",
+        "4:7: policy.a.cap is a whole number; expected a percentage from 0.01% to 100%, such as \"5%\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"prefetch\"\nmax_slice = \"5\"",
-        "4:13: policy.a.max_slice is \"5\"; expected a percentage above 0%, up to 100%, such as \"5%\"",
+        "4:13: policy.a.max_slice is \"5\"; expected a percentage from 0.01% to 100%, such as \"5%\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"write-behind\"\nread = \"synk\"",

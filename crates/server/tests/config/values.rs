@@ -1,5 +1,6 @@
 //! Valid files.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tollgate::layers::{Distribution, OnFailure};
@@ -31,7 +32,7 @@ fn an_empty_file_is_the_default() {
     assert_eq!(server.resp_limits, RespLimits::default());
     assert_eq!((store.url.as_str(), store.prefix, store.max_keys), ("memory:", None, None));
     assert_eq!(store.when_full, WhenFull::Deny);
-    assert_eq!((store.timeout, store.nodes.get()), (Duration::from_millis(20), 1));
+    assert_eq!((store.timeout, store.nodes), (Duration::from_millis(20), None));
     assert_eq!(store.layer_memory, 64 << 20);
     assert!(policies.is_empty() && unsupported.is_empty());
 }
@@ -131,7 +132,7 @@ fn store_settings_are_parsed() {
 fn layer_settings_are_parsed() {
     let text = "[store]\ntimeout = \"1s\"\nnodes = 10_000\nlayer_memory = \"1GiB\"";
     let store = parse(text).store;
-    assert_eq!((store.timeout, store.nodes.get()), (Duration::from_secs(1), 10_000));
+    assert_eq!((store.timeout, store.nodes), (Duration::from_secs(1), NonZeroU32::new(10_000)));
     assert_eq!(store.layer_memory, 1 << 30);
 }
 
