@@ -296,6 +296,27 @@ fn validate_reads_the_policies_of_a_config() {
 }
 
 #[test]
+fn validate_warns_of_what_is_most_likely_a_mistake() {
+    let config = |nodes: &str, policy: &str| {
+        let store = "[store]\nurl = \"redis://127.0.0.1\"\n";
+        let policy = format!("[policy.api]\nlimits = [\"gcra 100/s\"]\n{policy}\n");
+        file(".toml", &format!("{store}{nodes}\n{policy}"))
+    };
+    let warning = |config: NamedTempFile| {
+        let ran = run(&["validate", config.path().to_str().unwrap()], "");
+        assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+        ran.err.lines().find_map(|line| Some(line.split_once(": warning: ")?.1.to_owned()))
+    };
+    for policy in ["distribution = \"write-behind\"", "on_failure = \"local\""] {
+        let found = warning(config("", policy)).unwrap();
+        let expected = format!("policy.api has {policy} and store.nodes is not set: ");
+        assert!(found.starts_with(&expected), "{found}");
+        assert_eq!(warning(config("nodes = 1", policy)), None);
+    }
+    assert_eq!(warning(config("", "")), None);
+}
+
+#[test]
 fn validate_accepts_valid_files() {
     let limits = file(".txt", "gcra 1/s\nunlimited\n");
     let ran = run(&["validate", limits.path().to_str().unwrap()], "");

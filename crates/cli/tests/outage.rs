@@ -161,6 +161,8 @@ fn degraded_answers_are_reported(serving: &Serving) {
     assert_eq!(serving.sample("tollgate_answers_total{source=\"local\"}"), 5);
     // 20 over HTTP, and two over the Redis protocol.
     assert_eq!(serving.sample("tollgate_answers_total{source=\"failure-mode\"}"), 22);
+    assert_eq!(serving.sample("tollgate_degraded_answers_total"), 22 + 5);
+    assert!(serving.sample("tollgate_layer_uncharged_keys") >= 2);
     assert!(serving.sample("tollgate_store_failures_total") >= 22 + 5 + 2);
     assert!(serving.sample("tollgate_layer_memory_bytes") > 0);
     let url = format!("http://{}/", serving.http());
@@ -190,6 +192,36 @@ fn it_starts_while_redis_is_down() {
     assert_eq!(log.matches("store unavailable: ").count(), 1, "{log}");
     assert!(log.contains("; policies answer by on_failure until it is back"), "{log}");
     assert!(log.contains("store available again"), "{log}");
+}
+
+/// The end of an outage shows, however short it was, and without any calls.
+#[test]
+fn a_short_outage_without_further_calls_ends_in_metrics_and_log() {
+    let Some(redis) = Server::redis() else { return };
+    let serving = Config::new(&redis, POLICIES).serve();
+    assert_eq!(serving.check("closed", "a").0, 200);
+    redis.stop();
+    assert_eq!(serving.check("closed", "a").0, 503);
+    assert_eq!(serving.sample("tollgate_store_up"), 0);
+    redis.restart();
+    wait_until("the store is up", TIMEOUT, || serving.sample("tollgate_store_up") == 1);
+    thread::sleep(3 * LOG_INTERVAL);
+    let log = log(serving);
+    let lost = log.find("store unavailable: ").unwrap_or_else(|| panic!("{log}"));
+    assert!(log[lost..].contains("store available again"), "{log}");
+}
+
+#[test]
+fn a_stop_during_an_outage_logs_what_is_lost() {
+    let Some(redis) = Server::redis() else { return };
+    let serving = Config::new(&redis, POLICIES).serve();
+    redis.stop();
+    for _ in 0..5 {
+        assert_eq!(serving.check("open", "a").0, 200);
+    }
+    let log = log(serving);
+    assert!(log.contains("it will never count some of what was allowed"), "{log}");
+    assert!(log.contains("uncharged_keys=1"), "{log}");
 }
 
 /// Only the store can count leases, whatever the failure mode.

@@ -60,8 +60,12 @@ impl Connection {
 
 /// Sends one call; with the whole script if the server does not know it.
 pub(crate) async fn send_one(node: &Arc<Node>, call: &Call) -> Result<Vec<u8>, StoreError> {
-    let reply = match node.run_one(&command(call, false)).await {
-        Err(error) if is_unknown_script(&error) => node.run_one(&command(call, true)).await,
+    // Without a connection nothing is sent.
+    let mut live = node.live().await.map_err(StoreError::refused)?;
+    let reply = match node.run_on(&mut live, &command(call, false)).await {
+        Err(error) if is_unknown_script(&error) => {
+            node.run_on(&mut live, &command(call, true)).await
+        }
         reply => reply,
     };
     reply_bytes(reply)

@@ -325,9 +325,12 @@ impl<'c> Routed<'c> {
     }
 
     fn result(self) -> Result<Vec<u8>, StoreError> {
-        let timed_out = || StoreError::unavailable("no node owned the slot of the key in time");
-        let reply = self.reply.or(self.last_error.map(Err));
-        reply.map_or_else(|| Err(timed_out()), reply_bytes)
+        match (self.reply, self.last_error) {
+            (Some(reply), _) => reply_bytes(reply),
+            // Whatever would be sent again was not done.
+            (None, Some(error)) => Err(StoreError::refused(error)),
+            (None, None) => Err(StoreError::refused("no node owned the slot of the key in time")),
+        }
     }
 }
 

@@ -50,8 +50,9 @@ pub(crate) struct Node {
     is_verifying: AtomicBool,
 }
 
+/// A connection in use.
 #[derive(Clone)]
-struct Live {
+pub(crate) struct Live {
     connection: MultiplexedConnection,
     /// Tells a connection from earlier ones.
     number: u64,
@@ -100,6 +101,15 @@ impl Node {
     /// Runs one command.
     pub(crate) async fn run_one(self: &Arc<Node>, command: &Cmd) -> Result<Value, RedisError> {
         let mut live = self.live().await?;
+        self.run_on(&mut live, command).await
+    }
+
+    /// Runs one command on this connection.
+    pub(crate) async fn run_on(
+        self: &Arc<Node>,
+        live: &mut Live,
+        command: &Cmd,
+    ) -> Result<Value, RedisError> {
         let waiting = Waiting(self);
         let reply = live.connection.req_packed_command(command).await;
         waiting.end();
@@ -110,7 +120,8 @@ impl Node {
         reply
     }
 
-    async fn live(self: &Arc<Node>) -> Result<Live, RedisError> {
+    /// Returns the connection, which is opened if there is none.
+    pub(crate) async fn live(self: &Arc<Node>) -> Result<Live, RedisError> {
         if let Some(live) = self.current() {
             return Ok(live);
         }

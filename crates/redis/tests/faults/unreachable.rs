@@ -34,6 +34,23 @@ fn a_restart_heals() {
     }
 }
 
+/// A connection that is not in use is pinged, so that no call has to find out that it is closed.
+#[test]
+fn a_restart_while_nothing_is_sent_goes_unnoticed() {
+    /// Several pings. On a busy machine they may be late.
+    const PAUSE: Duration = Duration::from_secs(3);
+    const ATTEMPTS: usize = 5;
+    let Some(server) = Server::redis() else { return };
+    let (client, policy) = (Client::connect(&server.url()), policy());
+    let _ = client.apply(policy.check()).unwrap();
+    let is_unnoticed = |_| {
+        server.restart();
+        thread::sleep(PAUSE);
+        client.apply_until_healed(policy.check()).1.is_empty()
+    };
+    assert!((0..ATTEMPTS).any(is_unnoticed));
+}
+
 #[test]
 fn many_callers_heal_at_once() {
     let Some(server) = Server::redis() else { return };

@@ -38,8 +38,8 @@ pub(crate) const CASES: [(&str, &str); 22] = [
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"write-behind\"\nmax_slice = \"0%\"",
         "4:13: policy.a.max_slice is given with distribution = \"write-behind\"; expected \
-         distribution = \"prefetch\"\n4:13: policy.a.max_slice is \"0%\"; expected a percentage above \
-         0%, up to 100%, such as \"5%\"",
+         distribution = \"prefetch\"\n4:13: policy.a.max_slice is \"0%\"; expected a percentage from \
+         0.01% to 100%, such as \"5%\"",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ndistribution = \"write-behind\"\nflush = \"0ms\"",

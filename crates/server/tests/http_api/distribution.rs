@@ -1,5 +1,6 @@
 //! `distribution` of policies: the bounds it promises, as metrics; and what a server leaves behind.
 
+use serde_json::json;
 use tollgate::layers::{Distribution, WriteBehind};
 use tollgate_core::{Act, Name, Policy, Request};
 
@@ -36,6 +37,13 @@ fn bounds_on_over_admission_are_exported() {
         [("ahead", 800.0), ("all", 1000.0), ("off", 0.0), ("small", 3.0), ("written", 150.0)];
     let expected = expected.map(|(policy, bound)| (policy.to_owned(), bound));
     assert_eq!(bounds(&mut layered.client), expected);
+    let listed = layered.client.get("/v1/policies").json();
+    let settings =
+        &listed["policies"].as_array().unwrap().iter().find(|one| one["name"] == "small");
+    let expected = json!({"flush_ms": 10, "cap": "0.01%", "read": "sync"});
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(settings.unwrap()[key], *value, "{listed}");
+    }
     let metrics = samples(&mut layered.client);
     for name in ["over_admitted_total", "layer_unwritten", "layer_prefetched"] {
         assert_eq!(metrics[&format!("tollgate_{name}")], 0.0);

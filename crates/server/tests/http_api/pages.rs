@@ -52,6 +52,7 @@ fn policies_are_listed_without_keys() {
             "headers": "ietf",
             "on_failure": "deny",
             "distribution": "prefetch",
+            "max_slice": "5%",
             "overrides": 0,
         },
     ]});
