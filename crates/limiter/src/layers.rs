@@ -171,6 +171,7 @@ impl LayeredStore {
             failures: failover.failures(),
             uncharged_keys: failover.uncharged_keys(),
             lost: failover.lost(),
+            unanswered: failover.unanswered(),
             is_open: failover.is_open(),
             nodes: failover.nodes(),
             memory: self.node.budget.used().saturating_add(failover.memory()),

@@ -1,8 +1,7 @@
 //! `failover`: an answer in time, whatever the store does.
 //!
-//! Every operation has a timeout. A store that fails again and again is left alone: the breaker opens, and
-//! lets a single operation through now and then, to find out whether the store is back. What fails is
-//! answered by the failure mode of its policy.
+//! Every operation has a timeout. A store that fails again and again is left alone: the breaker opens, and a task
+//! finds out now and then whether the store is back. What fails is answered by the failure mode of its policy.
 
 mod breaker;
 mod fallback;
@@ -37,6 +36,8 @@ struct Shared<S> {
     fallback: Fallback,
     /// Number of operations that the store did not answer.
     failures: Counter,
+    /// Number of checks that were allowed, and that the store may have counted or not.
+    unanswered: Counter,
     /// Why the store failed last; `None` if it has answered since.
     last_error: Mutex<Option<StoreError>>,
     /// Whether a task looks if the store is back.
@@ -57,6 +58,7 @@ impl<S: Store + 'static> Failover<S> {
             policies,
             fallback: Fallback::new(node),
             failures: Counter::default(),
+            unanswered: Counter::default(),
             last_error: Mutex::default(),
             is_watched: AtomicBool::new(false),
         }))
@@ -80,6 +82,11 @@ impl<S: Store + 'static> Failover<S> {
     /// Returns the number of checks that were allowed without the store and that it is not charged for.
     pub(crate) fn lost(&self) -> u64 {
         self.0.fallback.lost()
+    }
+
+    /// Returns the number of checks that were allowed after the store was asked and did not answer.
+    pub(crate) fn unanswered(&self) -> u64 {
+        self.0.unanswered.get()
     }
 
     /// Returns about how many bytes are taken by what was counted without the store.
@@ -242,7 +249,11 @@ impl<S: Store + 'static> Shared<S> {
         if on_failure == OnFailure::Deny || !may_decide {
             return Err(error.clone());
         }
-        self.fallback.decide(op, at, on_failure, !may_be_done)
+        let decision = self.fallback.decide(op, at, on_failure, !may_be_done)?;
+        if may_be_done && decision.allowed && op.act == Act::Check {
+            self.unanswered.add(1);
+        }
+        Ok(decision)
     }
 }
 

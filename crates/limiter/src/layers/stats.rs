@@ -45,6 +45,9 @@ pub struct LayerStats {
     /// Number of checks that were allowed without the store and that it is not charged for, because the memory of
     /// the layers was full.
     pub lost: u64,
+    /// Number of checks that were allowed after the store was asked and did not answer. It is not charged for them:
+    /// it may have counted them.
+    pub unanswered: u64,
     /// Whether the store is considered unavailable, so that it is asked only now and then.
     pub is_open: bool,
     /// Number of processes that share the store, this one included.

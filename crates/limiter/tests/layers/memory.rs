@@ -51,9 +51,10 @@ async fn without_room_for_a_key_an_outage_is_not_charged_and_that_is_counted() {
         let stats = node.stats();
         assert!(stats.memory <= MAX_MEMORY, "{}", stats.memory);
         assert!(stats.uncharged_keys > 10 && allowed >= stats.uncharged_keys as u64);
+        assert_eq!(stats.uncharged_keys as u64 + stats.lost, allowed, "{on_failure}");
         node.remote.set(Mode::Answers);
         node.layers().flush().await;
-        assert_eq!(node.stats().uncharged_keys, 0);
+        assert_eq!((node.stats().uncharged_keys, node.stats().lost), (0, stats.lost));
         let mut charged = 0;
         for key in 0..KEYS {
             let remaining = first.limiter.key(key).peek().await.unwrap().remaining.unwrap();

@@ -32,7 +32,31 @@ async fn what_was_sent_and_not_answered_is_not_charged() {
         assert_eq!(setup.check().await.source, Source::Store);
         pass(500).await;
         assert_eq!(setup.remaining(), Some(6), "{on_failure}: the store has counted them");
+        assert_eq!(setup.stats().unanswered, 3);
     }
+}
+
+/// While the breaker is open no check is sent, so that each of them is charged.
+#[tokio::test(start_paused = true)]
+async fn a_long_outage_loses_only_what_was_sent_when_it_began() {
+    let setup = Setup::new(&["gcra 1/h burst 100000"], OnFailure::Allow);
+    setup.remote.set(Mode::Silent);
+    let mut allowed = 0;
+    while !setup.stats().is_open {
+        assert!(setup.check().await.allowed);
+        allowed += 1;
+    }
+    let unanswered = setup.stats().unanswered;
+    assert_eq!(unanswered, allowed);
+    for _ in 0..100 {
+        let mut decisions = Vec::new();
+        setup.limiter.check_many(vec!["a"; 100], &mut decisions).await;
+        pass(40).await;
+    }
+    assert_eq!(setup.stats().unanswered, unanswered);
+    setup.remote.set(Mode::Answers);
+    pass(600).await;
+    assert_eq!(setup.remaining(), Some(100_000 - 100 * 100));
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,6 +32,8 @@ impl Exposition {
         gauge(encoder, "layer_uncharged_keys", help, whole(stats.uncharged_keys))?;
         let help = "Number of checks allowed without the store and never charged to it, for lack of layer memory";
         counter(encoder, "layer_lost", help, stats.lost)?;
+        let help = "Number of checks allowed after the store was asked and did not answer";
+        counter(encoder, "layer_unanswered", help, stats.unanswered)?;
         let help = "Memory in use by the layers";
         gauge(encoder, "layer_memory_bytes", help, whole(stats.memory))?;
         let help = "Maximum memory of the layers";

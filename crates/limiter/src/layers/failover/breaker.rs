@@ -10,8 +10,10 @@ use tokio::time::Instant;
 const FAILURES_TO_OPEN: u32 = 5;
 /// if the store has not answered for so long. Many operations that wait for one slow reply are no outage.
 const MIN_OUTAGE: Duration = Duration::from_millis(100);
-/// While it is open, one operation is let through so often.
+/// While it is open, a task asks the store so often whether it is back.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_millis(250);
+/// If no task has for so long, as when its runtime has ended, an operation is let through in its place.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Whether the store is asked.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ pub(super) struct Breaker {
 struct State {
     /// When the first of the failures in a row began; `None` if the last operation succeeded.
     failing_since: Option<Instant>,
-    /// When the next operation is let through.
+    /// From when on an operation is let through.
     probe_at: Instant,
 }
 
@@ -50,7 +52,7 @@ impl Breaker {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Returns a permit, or `None` if the store is not to be asked now.
+    /// Returns a permit for an operation, or `None` if the store is not to be asked now.
     pub(super) fn permit(&self) -> Option<Permit<'_>> {
         let asked = Instant::now();
         if self.is_open() {
@@ -58,10 +60,16 @@ impl Breaker {
             if asked < state.probe_at {
                 return None;
             }
-            // The probe may be lost with its caller; the next one follows all the same.
-            state.probe_at = asked + PROBE_INTERVAL;
+            state.probe_at = asked + PROBE_TIMEOUT;
         }
         Some(Permit { breaker: self, asked })
+    }
+
+    /// Returns a permit to find out whether the store is back.
+    pub(super) fn probe(&self) -> Permit<'_> {
+        let asked = Instant::now();
+        self.lock().probe_at = asked + PROBE_TIMEOUT;
+        Permit { breaker: self, asked }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -91,7 +99,7 @@ impl Permit<'_> {
         if failures >= FAILURES_TO_OPEN && now.duration_since(since) >= MIN_OUTAGE {
             let was_open = self.breaker.is_open.swap(true, Ordering::Relaxed);
             if !was_open {
-                state.probe_at = now + PROBE_INTERVAL;
+                state.probe_at = now + PROBE_TIMEOUT;
             }
         }
     }

@@ -10,7 +10,7 @@
 //! A node that decides by its share counts that apart, and goes on from there when the store fails again: a
 //! store that comes and goes does not renew the share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use tollgate_core::{
 };
 
 use super::share;
-use crate::layers::budget;
+use crate::layers::budget::{self, Budget};
 use crate::layers::hash::Hash;
 use crate::layers::node::Node;
 use crate::layers::owned_op::OwnedOp;
@@ -31,8 +31,10 @@ use crate::layers::table::{Entry, Table};
 use crate::layers::write_ids::WriteId;
 use crate::memory::{MemoryStore, WhenFull};
 
-/// About how many bytes a key takes in a memory store of the fallback.
-const KEY_BYTES: usize = 128;
+/// For how many bytes of the memory there may be one state that is counted here.
+const BYTES_PER_STATE: usize = 1024;
+/// About how many bytes a state takes in a memory store.
+const STATE_BYTES: usize = 128;
 /// How long a last decision is worth remembering, in microseconds.
 const MAX_AGE: u64 = 60_000_000;
 
@@ -41,8 +43,14 @@ pub(super) struct Fallback {
     node: Node,
     /// Created with the first failure.
     counts: OnceLock<Counts>,
+    /// Maximum number of states in each of the two stores.
+    max_states: usize,
     /// The keys that have counts here which the store does not know.
     uncharged: Table<Uncharged>,
+    /// The bytes that they may take, apart from those of all other tables: an outage must not find them full.
+    budget: Arc<Budget>,
+    /// Number of states that they may have.
+    states: AtomicUsize,
     uncharged_keys: Mutex<Vec<Hash>>,
     /// Whether there are such keys.
     has_uncharged: AtomicBool,
@@ -94,9 +102,16 @@ impl Entry for Last {
 
 impl Fallback {
     pub(super) fn new(node: Node) -> Fallback {
+        let memory = budget::for_outages(node.max_memory);
+        let max_states = (memory / BYTES_PER_STATE).max(1);
+        let for_states = max_states.saturating_mul(2 * STATE_BYTES);
+        let budget = Arc::new(Budget::new(memory.saturating_sub(for_states)));
         Fallback {
             counts: OnceLock::new(),
-            uncharged: Table::new(Arc::clone(&node.budget)),
+            max_states,
+            uncharged: Table::new(Arc::clone(&budget)),
+            budget,
+            states: AtomicUsize::new(0),
             uncharged_keys: Mutex::default(),
             has_uncharged: AtomicBool::new(false),
             lost: Counter::default(),
@@ -117,23 +132,20 @@ impl Fallback {
 
     /// Returns the number of checks that were allowed and will not be charged, for lack of memory.
     pub(super) fn lost(&self) -> u64 {
-        let rejected = self.counts.get().map_or(0, |counts| counts.allowed.stats().rejected);
-        self.lost.get().saturating_add(rejected)
+        self.lost.get()
     }
 
     /// Returns about how many bytes the counts take.
     pub(super) fn memory(&self) -> usize {
-        let keys = |store: &MemoryStore| store.stats().keys;
-        let keys = self.counts.get().map_or(0, |all| keys(&all.allowed) + keys(&all.local));
-        keys.saturating_mul(KEY_BYTES)
+        let states = |store: &MemoryStore| store.stats().keys;
+        let states = self.counts.get().map_or(0, |all| states(&all.allowed) + states(&all.local));
+        self.budget.used().saturating_add(states.saturating_mul(STATE_BYTES))
     }
 
     fn counts(&self) -> &Counts {
         self.counts.get_or_init(|| {
-            // Each of the two stores gets half.
-            let max_keys = budget::for_outages(self.node.max_memory) / 2 / KEY_BYTES;
             let store = |when_full| {
-                let store = MemoryStore::builder().max_keys(max_keys.max(1)).when_full(when_full);
+                let store = MemoryStore::builder().max_keys(self.max_states).when_full(when_full);
                 // It fails only if there is no room for a single key.
                 store.clock(self.node.clock.clone()).build().unwrap_or_default()
             };
@@ -259,21 +271,28 @@ impl Fallback {
         self.uncharged.lock(hash).is_some_and(|mut known| known.get_mut(hash).is_some())
     }
 
-    /// Notes that a key has counts here that the store does not know. Returns whether there is room for the note;
-    /// if not, what is allowed is not charged afterwards.
+    /// Notes that a key has counts here that the store does not know. Returns whether there is room for it; if not,
+    /// what is allowed is not charged afterwards.
     fn note(&self, hash: Hash, op: &Op<'_>) -> bool {
         let Some(mut uncharged) = self.uncharged.lock(hash) else { return false };
         if uncharged.get_mut(hash).is_some() {
             return true;
         }
-        let entry = Uncharged { op: Arc::new(OwnedOp::new(op)), charge: None };
-        let is_noted = uncharged.insert(hash, entry, self.node.clock.now().as_micros());
+        let count = op.items.len();
+        let add = |states: usize| states.checked_add(count).filter(|all| *all <= self.max_states);
+        let has_room = self.states.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();
+        let entry = || Uncharged { op: Arc::new(OwnedOp::new(op)), charge: None };
+        let is_noted =
+            has_room && uncharged.insert(hash, entry(), self.node.clock.now().as_micros());
         if is_noted {
             self.push_key(hash);
-        } else {
-            self.lost.add(1);
+            return true;
         }
-        is_noted
+        if has_room {
+            self.states.fetch_sub(count, Ordering::Relaxed);
+        }
+        self.lost.add(1);
+        false
     }
 
     fn push_key(&self, hash: Hash) {
@@ -332,6 +351,7 @@ impl Fallback {
             let costs = self.drain(&op);
             if costs.iter().all(|cost| *cost == 0) {
                 uncharged.remove(hash);
+                self.states.fetch_sub(op.len(), Ordering::Relaxed);
                 return None;
             }
             entry.charge = Some((costs, self.node.ids.next()));

@@ -32,7 +32,7 @@ impl<S: Store + 'static> Shared<S> {
     /// Finds out whether the store is back, by a peek at the key of an operation that failed. Not by a charge: if its
     /// reply is lost, it cannot be changed any more, and much of it may not count any more when the store is back.
     async fn is_back(&self, failed: &OwnedOp) -> bool {
-        let Some(permit) = self.breaker.permit() else { return false };
+        let permit = self.breaker.probe();
         let items = failed.items();
         let peek = failed.op(&items).with_act(Act::Peek).without_id();
         let mut out = [Err(StoreError::unanswered())];
