@@ -7,6 +7,8 @@
 mod call;
 mod key;
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -19,7 +21,7 @@ use super::hash::Hash;
 use super::node::Node;
 use super::schedule::Schedule;
 use super::stats::Counter;
-use super::table::{Locked, Table};
+use super::table::{Identity, Locked, Table};
 use call::Part;
 use key::{Call, Tracked, has_one_subject, is_possible};
 
@@ -140,11 +142,21 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         ops: &[Op<'_>],
         out: &mut [Result<Decision, StoreError>],
     ) {
-        let mut parts = Vec::new();
+        let mut parts: Vec<Part<'_, K>> = Vec::new();
+        // The last part of each key: what follows it may join it, and nothing earlier.
+        let mut last: HashMap<Hash, usize, BuildHasherDefault<Identity>> = HashMap::default();
         for (index, (op, out)) in ops.iter().zip(&mut *out).enumerate() {
-            match self.look_up(&settings, op, out) {
-                Lookup::Answered => {}
-                Lookup::Wait(_) | Lookup::Forward => parts.push(self.begin(settings, op, index)),
+            if let Lookup::Answered = self.look_up(&settings, op, out) {
+                continue;
+            }
+            let hash = self.node.secret.first_subject(op);
+            let part = last.get(&hash).and_then(|last| parts.get_mut(*last));
+            match part.filter(|part| part.can_join(op)) {
+                Some(part) => self.join(part, op, index),
+                None => {
+                    last.insert(hash, parts.len());
+                    parts.push(self.begin(settings, op, index));
+                }
             }
         }
         if !parts.is_empty() {
@@ -230,7 +242,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     /// Begins a call of the store about an operation. Without room for its key, the store decides it alone.
     fn begin<'a>(&self, settings: K::Settings, op: &'a Op<'a>, index: usize) -> Part<'a, K> {
         let (hash, now) = (self.node.secret.first_subject(op), self.node.now());
-        let alone = Part { hash, call: None, op: Some((index, op)) };
+        let alone = Part { hash, call: None, ops: vec![(index, op)] };
         let is_possible = is_possible::<K>(op.items);
         let Some(mut keys) = self.keys.lock(hash).filter(|_| is_possible) else { return alone };
         if keys.get_mut(hash).is_none() {
@@ -242,6 +254,16 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         }
         let call = key.begin(Reason::Decide(op), &self.node, now);
         Part { call: Some(call), ..alone }
+    }
+
+    /// Lets the store decide another check in a call that was begun.
+    fn join<'a>(&self, part: &mut Part<'a, K>, op: &'a Op<'a>, index: usize) {
+        if let Some(mut keys) = self.keys.lock(part.hash)
+            && let (Some(key), Some(call)) = (keys.get_mut(part.hash), &mut part.call)
+        {
+            key.join(call, op);
+        }
+        part.ops.push((index, op));
     }
 
     /// Ends a call of the store about a key.
@@ -261,7 +283,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     }
 
     fn spawn_call(self: &Arc<Self>, hash: Hash, call: Call<K::Note>) {
-        let part = Part { hash, call: Some(call), op: None };
+        let part = Part::told(hash, call);
         let shared = Arc::clone(self);
         match Handle::try_current() {
             Ok(runtime) => {
@@ -302,7 +324,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
             key.is_scheduled = false;
             let now = self.node.now();
             match key.look(&self.node, now) {
-                Some(call) => parts.push(Part { hash: *hash, call: Some(call), op: None }),
+                Some(call) => parts.push(Part::told(*hash, call)),
                 None => self.schedule_if_due(*hash, keys),
             }
         }

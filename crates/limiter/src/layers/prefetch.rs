@@ -55,6 +55,8 @@ pub(crate) struct PrefetchedKey {
     is_denied: bool,
     /// Whether quota was spent since the last look.
     is_touched: bool,
+    /// Whether the limits were others at the last check. A slice would not be used if they change each time.
+    has_other_limits: bool,
 }
 
 /// The slices that a call is about.
@@ -151,6 +153,7 @@ impl PrefetchedKey {
             return Some(fetch.reserve());
         }
         let slice = match reason {
+            _ if std::mem::take(&mut self.has_other_limits) => None,
             Reason::Decide(op) if op.act == Act::Check => self.next_slice(op, true, context),
             Reason::Ahead(op) => self.next_slice(op, false, context),
             _ => None,
@@ -241,11 +244,13 @@ impl LocalKey for PrefetchedKey {
             answered_at: 0,
             is_denied: false,
             is_touched: false,
+            has_other_limits: false,
         }
     }
 
     fn update(&mut self, op: &Op<'_>, settings: Prefetch, has_other_limits: bool) {
         self.max = parts_of(op, settings.max_slice);
+        self.has_other_limits = has_other_limits;
         if has_other_limits {
             // Quota that was taken under other limits is not spent under these.
             self.close_all();
@@ -300,7 +305,7 @@ impl LocalKey for PrefetchedKey {
         context: &Context<'_>,
     ) -> u64 {
         let Note { settled, fetched } = &writes.note;
-        let Answers { before, op, after } = answers.unwrap_or_default();
+        let Answers { before, mut ops, after } = answers.unwrap_or_default();
         for (index, id) in settled.iter().enumerate() {
             if before.get(index).is_some_and(|answer| answer.is_answered) {
                 self.closed.retain(|slice| slice.id != *id);
@@ -308,7 +313,8 @@ impl LocalKey for PrefetchedKey {
                 lost.is_awaited = false;
             }
         }
-        let op = op.filter(|answer| answer.is_answered);
+        // What counts is what the last of them says.
+        let op = ops.pop().filter(|answer| answer.is_answered);
         if let Some(answer) = &op {
             self.is_denied = !answer.is_allowed;
         }

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tollgate_core::{Act, Item, Limit, LimitStatuses, Op, PlainStore, Source, Time};
 
 use super::costs::Costs;
@@ -69,8 +69,8 @@ pub(crate) struct Note {
     /// Whether the state before the writes is asked for, to see what was admitted beyond the limit.
     has_peek: bool,
     writes: SmallVec<[Unanswered; 1]>,
-    /// What the check of this call takes, if it is allowed.
-    costs: Costs,
+    /// What each operation of this call takes, if it is allowed.
+    costs: SmallVec<[Costs; 1]>,
     /// All that was confirmed when it began.
     confirmed: Costs,
 }
@@ -78,6 +78,13 @@ pub(crate) struct Note {
 impl UnwrittenKey {
     fn none(&self) -> Costs {
         Costs::none(self.caps.len())
+    }
+
+    /// Notes that the store decides an operation. Returns what that takes, if it is allowed.
+    fn decide(&mut self, op: &Op<'_>) -> Costs {
+        let costs = if op.act == Act::Check { Costs::of(op) } else { self.none() };
+        self.under_way.add(&costs);
+        costs
     }
 
     /// Returns whether other nodes may have used up what remains.
@@ -233,10 +240,9 @@ impl LocalKey for UnwrittenKey {
         let writes = self.writes.clone();
         self.writes.iter_mut().for_each(|write| write.is_repeated = true);
         let costs = match reason {
-            Reason::Decide(op) if op.act == Act::Check => Costs::of(op),
-            _ => self.none(),
+            Reason::Decide(op) => smallvec![self.decide(op)],
+            _ => SmallVec::new(),
         };
-        self.under_way.add(&costs);
         let number = self.next_call;
         self.next_call = number.saturating_add(1);
         let peek = has_peek.then(|| Write { act: Act::Peek, id: None, costs: self.none() });
@@ -249,6 +255,10 @@ impl LocalKey for UnwrittenKey {
         Writes { before, after: None, note: Note { number, has_peek, writes, costs, confirmed } }
     }
 
+    fn join(&mut self, writes: &mut Writes<Note>, op: &Op<'_>) {
+        writes.note.costs.push(self.decide(op));
+    }
+
     fn finish(
         &mut self,
         writes: &Writes<Note>,
@@ -256,8 +266,8 @@ impl LocalKey for UnwrittenKey {
         context: &Context<'_>,
     ) -> u64 {
         let note = &writes.note;
-        self.under_way.subtract(&note.costs);
-        let Some(Answers { mut before, op, .. }) = answers else {
+        note.costs.iter().for_each(|costs| self.under_way.subtract(costs));
+        let Some(Answers { mut before, mut ops, .. }) = answers else {
             self.has_failed = true;
             self.newest_call = self.newest_call.max(note.number);
             self.lose(context);
@@ -266,14 +276,14 @@ impl LocalKey for UnwrittenKey {
         let peek = note.has_peek.then(|| before.remove(0));
         let mut own = self.confirm(note, before.iter().map(|answer| answer.is_answered));
         self.has_failed = before.iter().any(|answer| !answer.is_answered);
-        if op.as_ref().is_some_and(|answer| answer.is_allowed) {
-            own.add(&note.costs);
+        for (costs, _) in note.costs.iter().zip(&ops).filter(|(_, answer)| answer.is_allowed) {
+            own.add(costs);
         }
         // What other calls have confirmed meanwhile may not be in this answer yet.
         let others = self.confirmed.less(&note.confirmed);
         self.confirmed.add(&own);
         let is_repeated = note.writes.last().is_some_and(|write| write.is_repeated);
-        let known = match op {
+        let known = match ops.pop() {
             Some(answer) => answer.known,
             None => before.pop().and_then(|answer| answer.known).filter(|_| !is_repeated),
         };
@@ -287,7 +297,7 @@ impl LocalKey for UnwrittenKey {
             // Calls that overtake each other: which of them knows more cannot be told.
             _ => self.lose(context),
         }
-        peek.and_then(|peek| peek.known).map_or(0, |known| beyond(note, &known))
+        peek.and_then(|peek| peek.known).map_or(0, |known| beyond(note, self.none(), &known))
     }
 
     fn due_in(&self) -> Option<Duration> {
@@ -313,8 +323,8 @@ impl LocalKey for UnwrittenKey {
 }
 
 /// Returns what the new writes of a call take beyond the limit, by what was known just before.
-fn beyond(note: &Note, before: &Known) -> u64 {
-    let mut written = Costs::none(note.costs.len());
+fn beyond(note: &Note, none: Costs, before: &Known) -> u64 {
+    let mut written = none;
     let new = note.writes.iter().filter(|write| !write.is_repeated);
     new.for_each(|write| written.add(&write.costs));
     written.less(&before.remaining()).iter().max().unwrap_or(0)

@@ -195,6 +195,20 @@ async fn limits_that_cannot_be_taken_ahead_are_decided_by_the_store() {
     }
 }
 
+/// Quota that is taken under one factor is not spent under another: it is not taken if they alternate.
+#[tokio::test(start_paused = true)]
+async fn limits_that_change_with_every_check_cost_one_call_each() {
+    let node = one(&LIMIT);
+    for _ in 0..50 {
+        for factor in [1, 2] {
+            let factor = tollgate::Decimal::from(factor);
+            assert!(node.limiter.key("a").factor(factor).check().await.unwrap().allowed);
+        }
+    }
+    assert_eq!(node.remote.call_count(), 100);
+    assert!(node.remote.calls().iter().all(|ops| ops.len() == 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn different_costs_are_paid_from_one_slice() {
     let node = one(&["gcra 10000/day"]);

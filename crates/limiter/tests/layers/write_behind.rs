@@ -62,6 +62,24 @@ async fn at_the_cap_checks_wait_for_the_write() {
     assert_eq!(node.remote.calls(), [vec![1], vec![50, 1]]);
 }
 
+/// Beyond the cap the checks of one call follow one write, not each of them a write of its own.
+#[tokio::test(start_paused = true)]
+async fn checks_of_one_call_share_a_write() {
+    let node = one(&LIMIT, WriteBehind::default());
+    assert!(node.check().await.allowed);
+    let mut decisions = Vec::new();
+    for used in [201, 401, 601] {
+        node.limiter.check_many(vec!["a"; 200], &mut decisions).await;
+        assert!(decisions.iter().all(|decision| decision.as_ref().unwrap().allowed));
+        assert_eq!(node.remaining(), Some(1_000 - used));
+    }
+    // What was admitted here, and each check that the store decided.
+    assert_eq!(node.remote.calls()[1].len(), 1 + 150);
+    node.limiter.check_many(vec!["a"; 500], &mut decisions).await;
+    let allowed = decisions.iter().filter(|decision| decision.as_ref().unwrap().allowed).count();
+    assert_eq!((allowed, node.remaining()), (399, Some(0)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn waiting_checks_share_a_write() {
     let node = one(&LIMIT, WriteBehind::default());

@@ -1,4 +1,4 @@
-//! One call of the store about some keys: for each, what the node writes, and the operation that is decided.
+//! One call of the store about some keys: for each, what the node writes, and the operations that are decided.
 
 use std::sync::Arc;
 
@@ -17,16 +17,32 @@ pub(super) struct Part<'a, K: LocalKey> {
     pub(super) hash: Hash,
     /// What is written; `None` if nothing is kept of the key.
     pub(super) call: Option<Call<K::Note>>,
-    /// The operation that the store decides, and the place of its answer.
-    pub(super) op: Option<(usize, &'a Op<'a>)>,
+    /// The operations that the store decides, in order, and the places of their answers.
+    pub(super) ops: Vec<(usize, &'a Op<'a>)>,
 }
 
-impl<K: LocalKey> Part<'_, K> {
-    /// Returns the writes before the operation, and the one after it.
+impl<'a, K: LocalKey> Part<'a, K> {
+    /// Creates a part in which the store is only told something.
+    pub(super) fn told(hash: Hash, call: Call<K::Note>) -> Part<'a, K> {
+        Part { hash, call: Some(call), ops: Vec::new() }
+    }
+
+    /// Returns whether another check may be decided in it, after the others.
+    pub(super) fn can_join(&self, op: &Op<'_>) -> bool {
+        let has_limits = self.call.as_ref().is_some_and(|call| call.op.has_limits_of(op));
+        has_limits && is_plain(op) && self.ops.iter().all(|(_, op)| is_plain(op))
+    }
+
+    /// Returns the writes before the operations, and the one after them.
     fn writes(&self) -> (&[Write], Option<&Write>) {
         let writes = self.call.as_ref().map(|call| &call.writes);
         writes.map_or((&[], None), |writes| (&writes.before, writes.after.as_ref()))
     }
+}
+
+/// Returns whether an operation does nothing but what its answer says.
+fn is_plain(op: &Op<'_>) -> bool {
+    matches!(op.act, Act::Check | Act::Peek) && op.id.is_none()
 }
 
 /// The parts of a call under way. Those that it leaves unfinished are given up, as when the caller is gone.
@@ -50,7 +66,7 @@ struct Prepared<'a> {
     statuses: LimitStatuses,
 }
 
-/// Returns the items of each write of a part, and a place for the numbers of each limit after the operation.
+/// Returns the items of each write of a part, and a place for the numbers of each limit after it.
 fn prepare<'p, K: LocalKey>(part: &'p Part<'_, K>) -> Vec<Prepared<'p>> {
     let Some(call) = &part.call else { return Vec::new() };
     let (items, (before, after)) = (call.op.items(), part.writes());
@@ -74,9 +90,11 @@ fn ops_of<'o, K: LocalKey>(
         op.statuses = needs_statuses(&op).then_some(&prepared.statuses);
         Some(write.id.as_ref().and_then(WriteId::as_id).map_or(op, |id| op.with_id(id)))
     };
-    let decided = part.op.map(|(_, op)| {
-        let mut op = *op;
-        if op.statuses.is_none() && call.is_some() && needs_statuses(&op) {
+    // What counts is what the last of them says.
+    let last = part.ops.len().saturating_sub(1);
+    let decided = part.ops.iter().enumerate().map(move |(number, (_, op))| {
+        let mut op = **op;
+        if number == last && op.statuses.is_none() && call.is_some() && needs_statuses(&op) {
             op.statuses = Some(statuses);
         }
         op
@@ -134,19 +152,18 @@ fn answers_of<'o, K: LocalKey>(
 ) -> Answers {
     let (before, after) = part.writes();
     let before = results.take(before.len()).map(|(op, result)| answer(op, &result, now)).collect();
-    let op = part.op.and_then(|(index, _)| {
-        let (op, result) = results.next()?;
+    let mut ops = SmallVec::new();
+    for ((index, _), (op, result)) in part.ops.iter().zip(&mut *results) {
         let mut answer = answer(op, &result, now);
         // Under an id the answer may be a remembered one, and other operations may do more than they say.
-        let is_reliable = matches!(op.act, Act::Check | Act::Peek) && op.id.is_none();
-        answer.known = answer.known.filter(|_| is_reliable);
-        if let Some(out) = out.get_mut(index) {
+        answer.known = answer.known.filter(|_| is_plain(op));
+        if let Some(out) = out.get_mut(*index) {
             *out = result;
         }
-        Some(answer)
-    });
+        ops.push(answer);
+    }
     let after = after.and_then(|_| results.next()).map(|(op, result)| answer(op, &result, now));
-    Answers { before, op, after }
+    Answers { before, ops, after }
 }
 
 fn answer(op: &Op<'_>, result: &Result<Decision, StoreError>, now: u64) -> Answer {

@@ -54,6 +54,9 @@ pub(crate) trait LocalKey: Send + Sized + 'static {
     /// Begins a call of the store.
     fn begin(&mut self, reason: Reason<'_>, context: &Context<'_>) -> Writes<Self::Note>;
 
+    /// Lets a call that was begun for a check, and is not sent yet, decide another one after it.
+    fn join(&mut self, _: &mut Writes<Self::Note>, _: &Op<'_>) {}
+
     /// Ends a call of the store; without answers it was given up. Returns what turned out to be admitted
     /// beyond the limit.
     fn finish(
@@ -120,11 +123,11 @@ pub(crate) struct Context<'a> {
     pub(crate) now: u64,
 }
 
-/// What a call of the store carries besides the operation that it decides.
+/// What a call of the store carries besides the operations that it decides.
 pub(crate) struct Writes<N> {
-    /// Goes before the operation.
+    /// Goes before the operations.
     pub(crate) before: SmallVec<[Write; 1]>,
-    /// Goes after the operation.
+    /// Goes after the operations.
     pub(crate) after: Option<Write>,
     pub(crate) note: N,
 }
@@ -141,7 +144,7 @@ pub(crate) struct Write {
 #[derive(Default)]
 pub(crate) struct Answers {
     pub(crate) before: SmallVec<[Answer; 1]>,
-    pub(crate) op: Option<Answer>,
+    pub(crate) ops: SmallVec<[Answer; 1]>,
     pub(crate) after: Option<Answer>,
 }
 
@@ -223,6 +226,10 @@ impl<K: LocalKey> Tracked<K> {
         let writes = self.key.begin(reason, &Context { node, op: &op, now });
         self.calls = self.calls.saturating_add(1);
         Call { op, writes }
+    }
+
+    pub(super) fn join(&mut self, call: &mut Call<K::Note>, op: &Op<'_>) {
+        self.key.join(&mut call.writes, op);
     }
 
     pub(super) fn finish(
