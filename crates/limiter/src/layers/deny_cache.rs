@@ -42,11 +42,26 @@ pub(crate) struct DenyCache<S> {
 pub(super) trait RepeatsDenials: Store {
     /// Returns the denial of a check, if it is known.
     fn known_denial(&self, op: &Op<'_>) -> Option<Decision>;
+
+    /// Applies operations as [`Store::apply`] does, without waiting for other callers that ask the same.
+    fn apply_at_once<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a>;
 }
 
 impl<S: Store> RepeatsDenials for DenyCache<S> {
     fn known_denial(&self, op: &Op<'_>) -> Option<Decision> {
         self.known.denied(&self.known.question(op, None))
+    }
+
+    fn apply_at_once<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        self.apply_several(ops, None, out, false)
     }
 }
 
@@ -187,9 +202,11 @@ impl<S: Store> Store for DenyCache<S> {
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
-        let ([op], 1) = (ops, out.len()) else { return self.apply_others(ops, at, out) };
+        let ([op], 1) = (ops, out.len()) else {
+            return self.apply_several(ops, at, out, ops.iter().all(is_repeatable));
+        };
         if !is_repeatable(op) {
-            return self.apply_others(ops, at, out);
+            return self.apply_several(ops, at, out, false);
         }
         let [out] = out else { return Apply::Ready };
         let question = self.known.question(op, at);

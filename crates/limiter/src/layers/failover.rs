@@ -7,6 +7,7 @@ mod breaker;
 mod fallback;
 mod recovery;
 mod share;
+mod uncharged;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,12 +77,12 @@ impl<S: Store + 'static> Failover<S> {
 
     /// Returns the number of keys that the store is charged for when it is back.
     pub(crate) fn uncharged_keys(&self) -> usize {
-        self.0.fallback.uncharged_keys()
+        self.0.fallback.uncharged().len()
     }
 
     /// Returns the number of checks that were allowed without the store and that it is not charged for.
     pub(crate) fn lost(&self) -> u64 {
-        self.0.fallback.lost()
+        self.0.fallback.uncharged().lost()
     }
 
     /// Returns the number of checks that were allowed after the store was asked and did not answer.

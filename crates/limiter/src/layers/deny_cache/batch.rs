@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
 use super::filter::Filter;
-use super::repeat::{changes_for_sure, is_repeatable};
+use super::repeat::changes_for_sure;
 use super::{Asking, DenyCache, Known, Lookup, Question};
 use crate::layers::hash::Hash;
 use crate::layers::subset;
@@ -35,13 +35,15 @@ struct Rest<'k> {
 }
 
 impl<S: Store> DenyCache<S> {
-    pub(super) fn apply_others<'a>(
+    /// `waits` is whether checks may wait for the answer to another.
+    pub(super) fn apply_several<'a>(
         &'a self,
         ops: &'a [Op<'a>],
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
+        waits: bool,
     ) -> Apply<'a> {
-        let rest = if ops.iter().all(is_repeatable) {
+        let rest = if waits {
             self.known.answer_some(|question| self.known.look_up(question), ops, at, out)
         } else {
             self.known.answer_some(|question| self.known.look_up_denied(question), ops, at, out)

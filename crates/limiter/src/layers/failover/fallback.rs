@@ -10,8 +10,8 @@
 //! A node that decides by its share counts that apart, and goes on from there when the store fails again: a
 //! store that comes and goes does not renew the share.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -21,14 +21,13 @@ use tollgate_core::{
 };
 
 use super::share;
-use crate::layers::budget::{self, Budget};
+use super::uncharged::{Charge, UnchargedKeys};
+use crate::layers::budget;
 use crate::layers::hash::Hash;
 use crate::layers::node::Node;
 use crate::layers::owned_op::OwnedOp;
 use crate::layers::policies::{OnFailure, Policies};
-use crate::layers::stats::Counter;
 use crate::layers::table::{Entry, Table};
-use crate::layers::write_ids::WriteId;
 use crate::memory::{MemoryStore, WhenFull};
 
 /// For how many bytes of the memory there may be one state that is counted here.
@@ -43,19 +42,7 @@ pub(super) struct Fallback {
     node: Node,
     /// Created with the first failure.
     counts: OnceLock<Counts>,
-    /// Maximum number of states in each of the two stores.
-    max_states: usize,
-    /// The keys that have counts here which the store does not know.
-    uncharged: Table<Uncharged>,
-    /// The bytes that they may take, apart from those of all other tables: an outage must not find them full.
-    budget: Arc<Budget>,
-    /// Number of states that they may have.
-    states: AtomicUsize,
-    uncharged_keys: Mutex<Vec<Hash>>,
-    /// Whether there are such keys.
-    has_uncharged: AtomicBool,
-    /// Number of checks that were allowed and will not be charged, for lack of memory.
-    lost: Counter,
+    uncharged: UnchargedKeys,
     /// The last decision of each key of policies that decide alone.
     last: Table<Last>,
     is_recovering: AtomicBool,
@@ -67,23 +54,6 @@ struct Counts {
     allowed: Arc<MemoryStore>,
     /// What policies with `local` have used of the share of this node.
     local: Arc<MemoryStore>,
-}
-
-/// A key with counts that the store does not know.
-struct Uncharged {
-    op: Arc<OwnedOp>,
-    /// What was taken out of the counts and is being charged, under this id.
-    charge: Option<(Vec<u64>, WriteId)>,
-}
-
-impl Entry for Uncharged {
-    fn is_idle(&self, _: u64) -> bool {
-        false
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.op.bytes()
-    }
 }
 
 /// The last decision of a key.
@@ -102,19 +72,13 @@ impl Entry for Last {
 
 impl Fallback {
     pub(super) fn new(node: Node) -> Fallback {
+        // Apart from those of all other tables: an outage must not find them full.
         let memory = budget::for_outages(node.max_memory);
         let max_states = (memory / BYTES_PER_STATE).max(1);
         let for_states = max_states.saturating_mul(2 * STATE_BYTES);
-        let budget = Arc::new(Budget::new(memory.saturating_sub(for_states)));
         Fallback {
             counts: OnceLock::new(),
-            max_states,
-            uncharged: Table::new(Arc::clone(&budget)),
-            budget,
-            states: AtomicUsize::new(0),
-            uncharged_keys: Mutex::default(),
-            has_uncharged: AtomicBool::new(false),
-            lost: Counter::default(),
+            uncharged: UnchargedKeys::new(memory.saturating_sub(for_states), max_states),
             last: Table::new(Arc::clone(&node.budget)),
             is_recovering: AtomicBool::new(false),
             node,
@@ -125,27 +89,24 @@ impl Fallback {
         self.node.nodes
     }
 
-    /// Returns the number of keys that are to be charged.
-    pub(super) fn uncharged_keys(&self) -> usize {
-        self.keys().len()
-    }
-
-    /// Returns the number of checks that were allowed and will not be charged, for lack of memory.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost.get()
+    /// Returns the keys that are to be charged.
+    pub(super) fn uncharged(&self) -> &UnchargedKeys {
+        &self.uncharged
     }
 
     /// Returns about how many bytes the counts take.
     pub(super) fn memory(&self) -> usize {
         let states = |store: &MemoryStore| store.stats().keys;
         let states = self.counts.get().map_or(0, |all| states(&all.allowed) + states(&all.local));
-        self.budget.used().saturating_add(states.saturating_mul(STATE_BYTES))
+        self.uncharged.bytes().saturating_add(states.saturating_mul(STATE_BYTES))
     }
 
     fn counts(&self) -> &Counts {
         self.counts.get_or_init(|| {
             let store = |when_full| {
-                let store = MemoryStore::builder().max_keys(self.max_states).when_full(when_full);
+                let store = MemoryStore::builder()
+                    .max_keys(self.uncharged.max_states())
+                    .when_full(when_full);
                 // It fails only if there is no room for a single key.
                 store.clock(self.node.clock.clone()).build().unwrap_or_default()
             };
@@ -199,13 +160,13 @@ impl Fallback {
         at: Option<Time>,
         is_charged: bool,
     ) -> Result<Decision, StoreError> {
-        let allowed = &self.counts().allowed;
-        let mut decision = if is_charged && self.note(hash, op) {
-            allowed.apply_one(op, at)?
-        } else if self.is_uncharged(hash) {
-            allowed.apply_one(&op.with_act(Act::Peek), at)?
-        } else {
-            self.decide_without_state(op, at)?
+        let counted = if is_charged { self.count(hash, op, at) } else { None };
+        let mut decision = match counted {
+            Some(counted) => counted?,
+            None if self.uncharged.contains(hash) => {
+                self.counts().allowed.apply_one(&op.with_act(Act::Peek), at)?
+            }
+            None => self.decide_without_state(op, at)?,
         };
         decision.source = Source::FailureMode;
         // What can never fit is denied in any case.
@@ -214,6 +175,22 @@ impl Fallback {
             decision.retry_after = Some(Span::ZERO);
         }
         Ok(decision)
+    }
+
+    /// Counts what is allowed, so that it is charged afterwards; `None` without room for it.
+    fn count(
+        &self,
+        hash: Hash,
+        op: &Op<'_>,
+        at: Option<Time>,
+    ) -> Option<Result<Decision, StoreError>> {
+        if !self.uncharged.note(hash, op) {
+            return None;
+        }
+        let counted = self.counts().allowed.apply_one(op, at);
+        // Once more: the key may have been charged and removed before this was counted.
+        self.uncharged.note(hash, op);
+        Some(counted)
     }
 
     /// Decides an operation that needs no state, as any store would.
@@ -235,15 +212,14 @@ impl Fallback {
         let limits = share::limits(op, self.node.nodes);
         let items = share::items(op, &limits);
         let op_here = op.with_items(&items);
-        if !self.is_uncharged(hash) {
+        if !self.uncharged.contains(hash) {
             self.warm_up(hash, &op_here)?;
         }
         let decision = self.counts().local.apply_one(&op_here, at)?;
-        if decision.allowed && is_charged && self.note(hash, op) {
+        if decision.allowed && is_charged {
             let mut charge = op.with_act(Act::Charge);
             charge.statuses = None;
-            // Without room for it, it is not charged afterwards.
-            let _ = self.counts().allowed.apply_one(&charge, at);
+            self.count(hash, &charge, at);
         }
         Ok(decision.with_source(Source::Local))
     }
@@ -267,59 +243,10 @@ impl Fallback {
         Ok(())
     }
 
-    fn is_uncharged(&self, hash: Hash) -> bool {
-        self.uncharged.lock(hash).is_some_and(|mut known| known.get_mut(hash).is_some())
-    }
-
-    /// Notes that a key has counts here that the store does not know. Returns whether there is room for it; if not,
-    /// what is allowed is not charged afterwards.
-    fn note(&self, hash: Hash, op: &Op<'_>) -> bool {
-        let Some(mut uncharged) = self.uncharged.lock(hash) else { return false };
-        if uncharged.get_mut(hash).is_some() {
-            return true;
-        }
-        let count = op.items.len();
-        let add = |states: usize| states.checked_add(count).filter(|all| *all <= self.max_states);
-        let has_room = self.states.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok();
-        let entry = || Uncharged { op: Arc::new(OwnedOp::new(op)), charge: None };
-        let is_noted =
-            has_room && uncharged.insert(hash, entry(), self.node.clock.now().as_micros());
-        if is_noted {
-            self.push_key(hash);
-            return true;
-        }
-        if has_room {
-            self.states.fetch_sub(count, Ordering::Relaxed);
-        }
-        self.lost.add(1);
-        false
-    }
-
-    fn push_key(&self, hash: Hash) {
-        let mut keys = self.keys();
-        keys.push(hash);
-        self.has_uncharged.store(true, Ordering::Relaxed);
-    }
-
-    fn pop_key(&self) -> Option<Hash> {
-        let mut keys = self.keys();
-        let hash = keys.pop();
-        self.has_uncharged.store(!keys.is_empty(), Ordering::Relaxed);
-        hash
-    }
-
-    fn keys(&self) -> MutexGuard<'_, Vec<Hash>> {
-        self.uncharged_keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns whether there is something to charge.
-    pub(super) fn has_uncharged(&self) -> bool {
-        self.has_uncharged.load(Ordering::Relaxed)
-    }
-
     /// Begins to charge the store, if there is something to charge that is not being charged yet.
     pub(super) fn begin_recovery(&self) -> Option<Recovery<'_>> {
-        let is_first = self.has_uncharged() && !self.is_recovering.swap(true, Ordering::AcqRel);
+        let is_first =
+            !self.uncharged.is_empty() && !self.is_recovering.swap(true, Ordering::AcqRel);
         is_first.then_some(Recovery(self))
     }
 
@@ -335,38 +262,19 @@ impl Fallback {
                 Ok(Err(error)) if super::is_failure(&error) => return false,
                 Err(_) => return false,
                 // A debt that is too large is not charged: the key is denied as it is.
-                Ok(_) => self.charged(hash),
+                Ok(_) => self.uncharged.charged(hash),
             }
         }
         true
     }
 
-    /// Takes what still counts of a key out of the counts here. Until it is charged, every attempt uses the
-    /// same amounts and the same id, so that it is charged once.
-    fn take_counts(&self, hash: Hash) -> Option<(Arc<OwnedOp>, Vec<u64>, WriteId)> {
-        let mut uncharged = self.uncharged.lock(hash)?;
-        let entry = uncharged.get_mut(hash)?;
-        let op = Arc::clone(&entry.op);
-        if entry.charge.is_none() {
-            let costs = self.drain(&op);
-            if costs.iter().all(|cost| *cost == 0) {
-                uncharged.remove(hash);
-                self.states.fetch_sub(op.len(), Ordering::Relaxed);
-                return None;
-            }
-            entry.charge = Some((costs, self.node.ids.next()));
-        }
-        let (costs, id) = entry.charge.clone()?;
-        Some((op, costs, id))
-    }
-
-    /// Notes that the store has booked the charge of a key.
-    fn charged(&self, hash: Hash) {
-        if let Some(mut uncharged) = self.uncharged.lock(hash)
-            && let Some(entry) = uncharged.get_mut(hash)
-        {
-            entry.charge = None;
-        }
+    /// Takes what still counts of a key out of the counts here.
+    fn take_counts(&self, hash: Hash) -> Option<Charge> {
+        self.uncharged.take(hash, |op| {
+            let costs = self.drain(op);
+            let is_any = costs.iter().any(|cost| *cost > 0);
+            is_any.then(|| (costs, self.node.ids.next()))
+        })
     }
 
     /// Returns how much of each limit the store does not know of, and forgets it here.
@@ -389,9 +297,9 @@ impl Drop for Recovery<'_> {
 impl Recovery<'_> {
     /// Charges the store for what still counts, key by key. Stops when the store fails again.
     pub(super) async fn charge_all(self, store: &impl Store, response_timeout: Duration) {
-        while let Some(hash) = self.0.pop_key() {
+        while let Some(hash) = self.0.uncharged.pop() {
             if !self.0.charge(store, hash, response_timeout).await {
-                return self.0.push_key(hash);
+                return self.0.uncharged.push(hash);
             }
         }
     }

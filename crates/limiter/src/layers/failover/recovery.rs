@@ -45,12 +45,12 @@ impl<S: Store + 'static> Shared<S> {
 
     /// Whether there is something to do as soon as the store is back.
     fn is_behind(&self) -> bool {
-        self.fallback.has_uncharged() || self.last_error().is_some()
+        !self.fallback.uncharged().is_empty() || self.last_error().is_some()
     }
 
     /// Charges the store in the background.
     pub(super) fn spawn_recovery(self: &Arc<Self>) {
-        if self.fallback.has_uncharged()
+        if !self.fallback.uncharged().is_empty()
             && let Ok(runtime) = Handle::try_current()
         {
             let shared = Arc::clone(self);

@@ -134,7 +134,8 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         let ops = each.flat_map(|((part, prepared), statuses)| ops_of(part, prepared, statuses));
         let ops: Vec<Op<'_>> = ops.collect();
         let mut results = vec![Err(StoreError::unanswered()); ops.len()];
-        if let Apply::Pending(pending) = self.store.apply(&ops, None, &mut results) {
+        // Checks of a key wait for each other here, so that they need not wait again.
+        if let Apply::Pending(pending) = self.store.apply_at_once(&ops, &mut results) {
             pending.await;
         }
         let mut results = ops.iter().zip(results);

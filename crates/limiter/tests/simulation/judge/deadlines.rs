@@ -18,13 +18,13 @@ pub(crate) fn judge(run: &Run) -> Verdict {
     Ok(())
 }
 
-/// A check whose denial can be repeated may first wait for another caller who asks the same. Before that, a
-/// node that decides by itself may wait for the call of the key that is under way.
+/// A check whose denial can be repeated may first wait for another caller who asks the same. Where a node decides by
+/// itself, one that is alone may wait for the call of the key that is under way.
 fn max_time(run: &Run, call: &Call) -> u64 {
     let is_local = run.plan.mode.kind != Kind::Strict;
     let (is_plain, is_alone) = (call.op.id.is_none(), !call.in_batch);
     let is_check = call.op.act == Act::Check;
-    let for_same = is_plain && is_check;
+    let for_same = is_plain && is_check && !is_local;
     let for_call = is_plain && is_alone && is_local && (is_check || call.op.act == Act::Peek);
     (1 + u64::from(for_same) + u64::from(for_call)) * run.timeout()
 }
