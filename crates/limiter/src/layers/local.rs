@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
-use tollgate_core::{Act, Apply, Decision, Op, StoreError};
+use tollgate_core::{Apply, Decision, Op, StoreError};
 
 use super::deny_cache::RepeatsDenials;
 use super::hash::Hash;
@@ -23,7 +23,7 @@ use super::schedule::Schedule;
 use super::stats::Counter;
 use super::table::{Identity, Locked, Table};
 use call::Part;
-use key::{Call, Tracked, has_one_subject, is_possible};
+use key::{Call, Tracked, has_one_subject, is_plain, is_possible};
 
 pub(super) use key::{Answers, Context, LocalAnswer, LocalKey, Reason, Write, Writes};
 
@@ -188,8 +188,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         op: &Op<'_>,
         out: &mut Result<Decision, StoreError>,
     ) -> Lookup {
-        let is_check = matches!(op.act, Act::Check | Act::Peek) && op.id.is_none();
-        if !is_check || !has_one_subject(op.items) {
+        if !is_plain(op) || !has_one_subject(op.items) {
             return Lookup::Forward;
         }
         let (hash, now) = (self.node.secret.first_subject(op), self.node.now());

@@ -120,7 +120,7 @@ impl Node {
         reply
     }
 
-    /// Returns the connection, which is opened if there is none.
+    /// Returns the connection; opens one if there is none.
     pub(crate) async fn live(self: &Arc<Node>) -> Result<Live, RedisError> {
         if let Some(live) = self.current() {
             return Ok(live);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_core::{Act, Apply, Decision, Item, LimitStatuses, Op, Source, StoreError};
+use tollgate_core::{Apply, Decision, Item, LimitStatuses, Op, Source, StoreError};
 
 use super::Shared;
-use super::key::{Answer, Answers, Call, LocalKey, Write};
+use super::key::{Answer, Answers, Call, LocalKey, Write, is_plain};
 use crate::layers::deny_cache::RepeatsDenials;
 use crate::layers::hash::Hash;
 use crate::layers::known::{Known, needs_statuses};
@@ -30,7 +30,8 @@ impl<'a, K: LocalKey> Part<'a, K> {
     /// Returns whether another check may be decided in it, after the others.
     pub(super) fn can_join(&self, op: &Op<'_>) -> bool {
         let has_limits = self.call.as_ref().is_some_and(|call| call.op.has_limits_of(op));
-        has_limits && is_plain(op) && self.ops.iter().all(|(_, op)| is_plain(op))
+        // All that has joined the first of them is plain.
+        has_limits && is_plain(op) && self.ops.first().is_none_or(|(_, op)| is_plain(op))
     }
 
     /// Returns the writes before the operations, and the one after them.
@@ -38,11 +39,6 @@ impl<'a, K: LocalKey> Part<'a, K> {
         let writes = self.call.as_ref().map(|call| &call.writes);
         writes.map_or((&[], None), |writes| (&writes.before, writes.after.as_ref()))
     }
-}
-
-/// Returns whether an operation does nothing but what its answer says.
-fn is_plain(op: &Op<'_>) -> bool {
-    matches!(op.act, Act::Check | Act::Peek) && op.id.is_none()
 }
 
 /// The parts of a call under way. Those that it leaves unfinished are given up, as when the caller is gone.

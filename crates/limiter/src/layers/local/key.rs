@@ -87,6 +87,12 @@ pub(super) fn is_possible<K: LocalKey>(items: &[Item<'_>]) -> bool {
     has_one_subject(items) && items.iter().all(|item| K::is_possible_for(item.limit))
 }
 
+/// Returns whether an operation does nothing but what its answer says. Under an id the answer may be a remembered one.
+#[inline]
+pub(super) fn is_plain(op: &Op<'_>) -> bool {
+    matches!(op.act, Act::Check | Act::Peek) && op.id.is_none()
+}
+
 /// Returns whether all of these count the same subject. Otherwise what is known of one subject would have to be kept
 /// with every other.
 #[inline]
