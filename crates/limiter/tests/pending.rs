@@ -197,7 +197,7 @@ async fn waiters_are_served_in_the_order_of_arrival() {
 
 #[tokio::test]
 async fn a_lease_is_renewed_while_work_goes_on() {
-    let (limiter, store) = gated("concurrency 1 ttl 30ms");
+    let (limiter, store) = gated("concurrency 1 ttl 2s");
     store.open();
     let lease = limiter.key("a").lease().await.unwrap();
     let before = store.calls();
