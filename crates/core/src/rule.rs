@@ -37,6 +37,7 @@ pub(crate) use drip::Drip;
 pub(crate) use entry::Command;
 pub(crate) use estimate::Estimate;
 pub(crate) use fade::Fade;
+pub use fade::{FADE_DECAY, FADE_FLOOR};
 pub(crate) use flow::Flow;
 pub(crate) use held::Held;
 pub use packed::{Packed, PackedOutcome};

@@ -14,5 +14,6 @@
 pub use crate::decide::{Outcome, decide};
 pub use crate::idempotency::{IdempotencyCache, Scope};
 pub use crate::rule::{
-    Capacity, MAX_COUNT, MAX_RESERVATIONS, Packed, PackedOutcome, RESERVATION_TTL, State, Terms,
+    Capacity, FADE_DECAY, FADE_FLOOR, MAX_COUNT, MAX_RESERVATIONS, Packed, PackedOutcome,
+    RESERVATION_TTL, State, Terms,
 };

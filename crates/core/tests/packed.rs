@@ -6,7 +6,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tollgate_core::contract::{ALGORITHMS, limit_line};
-use tollgate_core::storage::{Packed, State, decide};
+use tollgate_core::remote::{RemoteLimit, RemoteState};
+use tollgate_core::storage::{Packed, State, Terms, decide};
 use tollgate_core::{Act, Decision, Id, Item, Key, Limit, Name, Op, StoreError, Time};
 
 /// Where one-word states are counted from.
@@ -140,8 +141,38 @@ fn most_limits_have_a_fast_path() {
     }
 }
 
+/// Generates a double as a damaged value may have it.
+fn double() -> impl Strategy<Value = f64> {
+    let odd =
+        [f64::NAN, f64::INFINITY, 0.0, -0.0, 5e-324, f64::MAX, 1.0 + f64::EPSILON, 1.001, 1e-6];
+    prop_oneof![
+        prop::sample::select(odd.to_vec()),
+        any::<u64>().prop_map(f64::from_bits),
+        1.0..3.0_f64,
+        1e-6..1.0_f64,
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..Default::default() })]
+
+    /// A level from a damaged store fades, or is none: nothing is computed for ever.
+    #[test]
+    fn any_level_fades_or_is_none(
+        [level, decay, floor] in [double(), double(), double()],
+        (resolution, since) in (1_u64..1 << 56, 0_u64..1 << 52),
+    ) {
+        let words = [4, decay.to_bits(), resolution, floor.to_bits()];
+        let state = Terms::from_words(words).and_then(|terms| {
+            Packed::of_level(terms, level, Time::from_micros(since)?)
+        });
+        let limit: Limit = "ar1 max 3 decay 2 resolution 1s".parse().unwrap();
+        for at in [Time::EPOCH, Time::MAX] {
+            let capacity = limit.exact_capacity();
+            let state = state.map_or(RemoteState::Nothing, RemoteState::Packed);
+            let _ = RemoteLimit { capacity, state, now: at, cost: 1 }.status();
+        }
+    }
 
     /// Reading never panics, and neither do operations on a state that was read.
     #[test]

@@ -18,6 +18,9 @@ local level, dropped_at, old_drop, old_interval = 0, at, drop, interval
 local live, reset_at, now = false, 0, at
 if limit.body_at then
   level, dropped_at, old_drop, old_interval = unpack('<I7I7I4I7', subject.value, limit.body_at)
+  if old_drop < 1 or old_interval < 1 or old_interval > MAX_SPAN then
+    return redis.error_reply('TGSTATE a bucket that would never drain')
+  end
   reset_at = dropped_at + floor((level + old_drop - 1) / old_drop) * old_interval
   live = at < reset_at
   if not live then

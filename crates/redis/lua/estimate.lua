@@ -12,7 +12,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals settled unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SPAN TAKEN_AT
 
 --: load
 local cost, capacity, length = unpack('<I4I4I7', args, ARGUMENT)
@@ -20,6 +20,9 @@ local window_start, old_length, previous, current = 0, length, 0, 0
 local live, reset_at, now, muldiv = false, 0, at, nil
 if limit.body_at then
   window_start, old_length, previous, current = unpack('<I7I7I7I7', subject.value, limit.body_at)
+  if old_length < 1 or old_length > MAX_SPAN then
+    return redis.error_reply('TGSTATE a window that would never end')
+  end
   reset_at = current > 0 and window_start + old_length + old_length or window_start + old_length
   live = at < reset_at
   if not live then

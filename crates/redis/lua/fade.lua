@@ -17,6 +17,7 @@
 -- luacheck: read globals reservation settled unspent
 -- Placeholders (see README.md):
 -- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN TAKEN_AT AMOUNT
+-- luacheck: read globals MIN_DECAY MAX_DECAY MIN_MINIMUM MAX_MINIMUM
 
 --: power
 local function power(base, exponent)
@@ -43,7 +44,9 @@ local level, step_start, old_decay, old_step, old_minimum = 0, 0, decay, step, m
 local live, reset_at, now, written_level, written_at = false, 0, at, 0, 0
 if limit.body_at then
   level, step_start, old_decay, old_step, old_minimum = unpack('<dI7dI7d', subject.value, limit.body_at)
-  if not (old_decay > 1 and old_step >= 1 and old_minimum > 0) then
+  -- Also if one of them is no number: nothing is true of it.
+  if not (level >= 0 and level <= MAX_COUNT and old_decay >= MIN_DECAY and old_decay <= MAX_DECAY
+    and old_step >= 1 and old_minimum >= MIN_MINIMUM and old_minimum <= MAX_MINIMUM) then
     return redis.error_reply('TGSTATE a level that would never fade')
   end
   written_level, written_at = level, step_start

@@ -10,7 +10,7 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT
+-- luacheck: read globals ARGUMENT MAX_SPAN
 
 --: read_cost
 -- Most operations need only the time in which the cost drains; then the assembler leaves this out.
@@ -30,6 +30,9 @@ if limit.body_at then
   else
     reset_at = empty_parts > 0 and empty_at + 1 or empty_at
     if old_ticks ~= ticks or old_parts ~= parts then
+      if old_ticks < 1 or old_ticks > MAX_SPAN or old_parts < 1 then
+        return redis.error_reply('TGSTATE a bucket that would never drain')
+      end
       --+ muldiv
       -- At + 52: capacity less cost, in units.
       if room_ticks >= 0 then

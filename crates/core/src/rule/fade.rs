@@ -9,11 +9,19 @@
 //! **What it costs.** One double and one instant. Doubles are used with `* / +` only and in a fixed
 //! order, so that every store agrees to the last bit.
 
+use std::ops::RangeInclusive;
+
 use super::counting::{Counting, Handle, MAX_COUNT, Taken};
 use super::pack::{Pack, Words};
 use super::params::RuleParams;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
+
+/// What a level of ar1 may be divided by at each step. A level from a damaged store that is divided by less could
+/// take for ever to fade.
+pub const FADE_DECAY: RangeInclusive<f64> = 1.001..=4_294_967_295.0;
+/// Below what a level of ar1 may count as zero: a millionth of its `max`.
+pub const FADE_FLOOR: RangeInclusive<f64> = 1e-6..=1.0;
 
 /// How a level decays.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +80,7 @@ fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
             }
         }
     } else {
-        while !enough(high) {
+        while !enough(high) && high < u64::MAX {
             low = high.saturating_add(1);
             high = high.saturating_add(stride);
             stride = stride.saturating_mul(2);
@@ -87,6 +95,11 @@ fn first_step(guess: u64, enough: impl Fn(u64) -> bool) -> u64 {
         }
     }
     high
+}
+
+/// Returns whether a number from a store can be a level.
+fn is_level(level: f64) -> bool {
+    (0.0..=float(MAX_COUNT)).contains(&level)
 }
 
 /// Converts a signed number, for which processors have an instruction.
@@ -155,8 +168,8 @@ impl Fade {
 impl Fading {
     /// Creates it from untrusted numbers; `None` if they are out of range.
     pub(super) fn new(decay: f64, resolution: Span, floor: f64) -> Option<Fading> {
-        let valid = decay.is_finite() && decay > 1.0 && floor.is_finite() && floor > 0.0;
-        valid.then(|| Fading { decay, resolution, floor, inverse_ln: decay.ln().recip() })
+        let is_valid = FADE_DECAY.contains(&decay) && FADE_FLOOR.contains(&floor);
+        is_valid.then(|| Fading { decay, resolution, floor, inverse_ln: decay.ln().recip() })
     }
 
     pub(super) fn params(&self) -> (f64, Span, f64) {
@@ -192,7 +205,8 @@ impl Fading {
 
     /// Returns the words of a state whose level was written in the step of `since`.
     pub(super) fn words(self, level: f64, since: Time) -> Option<Words> {
-        self.state(level, since).filter(|_| level.is_finite()).map(|state| Fade::pack(&state).1)
+        let state = is_level(level).then(|| self.state(level, since))?;
+        state.map(|state| Fade::pack(&state).1)
     }
 
     /// Creates a state with this level at `now`; `None` if the level counts as zero.
@@ -234,7 +248,7 @@ impl Pack for Fade {
 
     #[inline]
     fn unpack(fading: Fading, [level, since, resets_at]: Words) -> Option<FadeState> {
-        let level = Some(f64::from_bits(level)).filter(|level| level.is_finite())?;
+        let level = Some(f64::from_bits(level)).filter(|level| is_level(*level))?;
         let (since, resets_at) = (Time::at(since), Time::at(resets_at));
         Some(FadeState { level, since, resets_at, fading })
     }

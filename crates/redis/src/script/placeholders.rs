@@ -1,6 +1,8 @@
 //! Replaces the placeholders and variables of the parts: see `lua/README.md`.
 
-use tollgate_core::storage::{MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL};
+use tollgate_core::storage::{
+    FADE_DECAY, FADE_FLOOR, MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL,
+};
 use tollgate_core::{Act, Span};
 
 use super::assemble::{Assembly, Context};
@@ -96,6 +98,10 @@ impl Assembly<'_> {
                 return Some("sub(args, rest_at)".into());
             }
             "KEPT_REPLY" => return Some("sub(args, rest_at) .. reply".into()),
+            "MIN_DECAY" => return Some(FADE_DECAY.start().to_string()),
+            "MAX_DECAY" => return Some(FADE_DECAY.end().to_string()),
+            "MIN_MINIMUM" => return Some(FADE_FLOOR.start().to_string()),
+            "MAX_MINIMUM" => return Some(FADE_FLOOR.end().to_string()),
             _ => return self.duration(name).map(|duration| duration.to_string()),
         };
         Some(number.to_string())

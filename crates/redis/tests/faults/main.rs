@@ -8,6 +8,7 @@ mod clocks;
 mod cross_slot;
 mod cross_slot_costs;
 mod cross_slot_faults;
+mod damaged;
 #[path = "../support/errors.rs"]
 mod errors;
 mod failover;
