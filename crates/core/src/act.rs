@@ -22,11 +22,11 @@ pub enum Act {
     /// Checks an estimated cost, which `Settle` corrects later.
     Reserve,
     /// Corrects a reservation. The key is then as if this cost had been charged when it was
-    /// reserved, or stricter.
+    /// reserved, or stricter. Not allowed if the reservation is not open.
     Settle,
-    /// Gives a lease back.
+    /// Gives a lease back. Not allowed if it is not held.
     Release,
-    /// Extends a lease by another `ttl`.
+    /// Extends a lease by another `ttl`. Not allowed if it is not held.
     Renew,
 }
 
@@ -73,10 +73,17 @@ impl Act {
         Act::ALL.into_iter().find(|act| act.name() == name)
     }
 
-    /// Returns whether it can be denied.
+    /// Returns whether it can be denied because its cost does not fit.
     #[must_use]
     pub const fn can_be_denied(self) -> bool {
         matches!(self, Act::Check | Act::Peek | Act::Reserve)
+    }
+
+    /// Returns whether it acts on what an earlier operation left under the same id: a reservation or a
+    /// lease. If there is none, it is not allowed, and changes nothing.
+    #[must_use]
+    pub const fn is_follow_up(self) -> bool {
+        matches!(self, Act::Settle | Act::Release | Act::Renew)
     }
 
     /// Returns whether it requires an id.

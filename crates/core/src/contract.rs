@@ -20,6 +20,7 @@
 )]
 
 mod case;
+mod follow_ups;
 mod generate;
 mod idempotency;
 mod key;
@@ -112,6 +113,10 @@ impl<'s> Suite<'s> {
         self.ids_make_a_retry_safe();
         self.settle_and_reset_are_done_once();
         self.release_and_reset_forget_ids();
+        self.what_finds_nothing_changes_nothing();
+        self.a_lease_is_held_until_it_ends();
+        self.a_lease_is_renewed_in_all_limits_or_in_none();
+        self.a_reservation_is_settled_once();
         self.a_batch_is_its_operations_in_order();
         self.no_key_sees_another();
         self.known_answers();

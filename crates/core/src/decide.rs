@@ -14,9 +14,12 @@ pub struct Outcome {
     /// The decision.
     pub decision: Decision,
     /// Until when the same operation with the same id returns this decision. `None` if it changed
-    /// no count, was denied, or is meant to be repeated. A lease is remembered no longer than it
+    /// no count, was not allowed, or is meant to be repeated. A settle is remembered if it found its
+    /// reservation, also if it changed no count. A lease is remembered no longer than it
     /// lasts, so that its holder has to check again once it has ended.
     pub remember_until: Option<Time>,
+    /// Whether the id is to be forgotten, because a lease was released under it.
+    pub forget_id: bool,
 }
 
 /// Decides one operation over the states of its limits, in order, and changes them.
@@ -50,11 +53,8 @@ pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Ou
     if op.items.len() != states.len() {
         return Err(StoreError::malformed("expected one state for each limit"));
     }
-    let fits = |(item, state): (&Item<'_>, &Option<State>)| {
-        item.limit.rule().fits(state.as_ref(), now, item.cost)
-    };
-    let allowed = !op.act.can_be_denied() || op.items.iter().zip(states.iter()).all(fits);
-    let changed = apply_all(op, states, now, allowed)?;
+    let Verdict { allowed, acts } = Verdict::of(op, states, now);
+    let changed = acts && apply_all(op, states, now, allowed)?;
     if let Some(statuses) = op.statuses {
         // A store may decide twice.
         statuses.clear();
@@ -67,9 +67,47 @@ pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Ou
             statuses.push(status);
         }
     }
-    let remember = changed && allowed && op.act.is_remembered();
+    let mut decision = decision.build();
+    decision.not_found = op.act.is_follow_up() && !allowed;
+    let settled = acts && op.act == Act::Settle;
+    let remember = (changed || settled) && allowed && op.act.is_remembered();
     let remember_until = remember.then(|| now.after(op.id_ttl()));
-    Ok(Outcome { decision: decision.build(), remember_until })
+    Ok(Outcome { decision, remember_until, forget_id: acts && op.act == Act::Release })
+}
+
+/// What is to be done.
+struct Verdict {
+    allowed: bool,
+    /// Whether the operation has anything to act on. A denied check has: limits that count denied
+    /// attempts.
+    acts: bool,
+}
+
+impl Verdict {
+    fn of(op: &Op<'_>, states: &[Option<State>], now: Time) -> Verdict {
+        if op.act.is_follow_up() {
+            return Verdict::of_follow_up(op, states, now);
+        }
+        let fits = |(item, state): (&Item<'_>, &Option<State>)| {
+            item.limit.rule().fits(state.as_ref(), now, item.cost)
+        };
+        let allowed = !op.act.can_be_denied() || op.items.iter().zip(states).all(fits);
+        Verdict { allowed, acts: true }
+    }
+
+    /// A lease is renewed in all limits or in none; the others act wherever they find something. A
+    /// limit that is switched off has nothing to be found, and nothing is missed.
+    fn of_follow_up(op: &Op<'_>, states: &[Option<State>], now: Time) -> Verdict {
+        let handle = op.handle().unwrap_or_default();
+        let (mut any, mut all) = (false, true);
+        for (item, state) in op.items.iter().zip(states) {
+            if let Some(found) = item.limit.rule().finds(state.as_ref(), op.act, now, &handle) {
+                any |= found;
+                all &= found;
+            }
+        }
+        Verdict { allowed: all, acts: any && (all || op.act != Act::Renew) }
+    }
 }
 
 /// Applies the operation to every limit. If one fails, all are restored.

@@ -20,8 +20,11 @@ use crate::time::Span;
 #[non_exhaustive]
 #[must_use = "a decision may be a denial: look at `allowed`, or use `into_result`"]
 pub struct Decision {
-    /// Whether the operation is allowed. Always true for operations that cannot be denied.
+    /// Whether the operation is allowed. Always true for a charge, a refund and a reset.
     pub allowed: bool,
+    /// Whether it is not allowed because a settle, release or renew found nothing under its id: no open
+    /// reservation, or no lease that is held. A wait does not help then.
+    pub not_found: bool,
     /// Capacity of the limit at [`bound_by`](Decision::bound_by); `None` if it is unlimited.
     pub limit: Option<u64>,
     /// How much cost would still be allowed at this instant; `None` if there is no bound. Zero in
@@ -148,7 +151,7 @@ impl Decision {
     /// ```
     ///
     /// # Errors
-    /// Fails if the operation was denied.
+    /// Fails if the operation was denied, or found nothing to act on.
     pub fn into_result(self) -> Result<Allowed, Denied> {
         if self.allowed { Ok(Allowed(self)) } else { Err(Denied(self)) }
     }
@@ -189,6 +192,7 @@ impl Decision {
     pub fn from_status(allowed: bool, status: LimitStatus) -> Decision {
         Decision {
             allowed,
+            not_found: false,
             limit: status.limit,
             remaining: status.remaining,
             retry_after: status.retry_after,
@@ -224,16 +228,18 @@ impl Denied {
         &self.0
     }
 
-    /// Returns the shortest wait after which a retry can be allowed; `None` if the cost never fits.
+    /// Returns the shortest wait after which a retry can be allowed; `None` if it never can: the cost
+    /// never fits, or there is nothing under the id.
     #[must_use]
     pub fn retry_after(&self) -> Option<Span> {
-        self.0.retry_after
+        self.0.retry_after.filter(|_| !self.0.not_found)
     }
 }
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0.retry_after, self.0.limit) {
+            _ if self.0.not_found => f.write_str("no reservation or lease under this id"),
             (Some(wait), _) => write!(f, "denied: retry after {wait}"),
             (None, Some(limit)) => write!(f, "denied: the cost exceeds the limit of {limit}"),
             (None, None) => f.write_str("denied: the cost exceeds the limit"),
@@ -333,6 +339,7 @@ impl DecisionBuilder {
         let (bound_by, bound) = self.bound.unwrap_or((0, LimitStatus::UNLIMITED));
         Decision {
             allowed: self.allowed,
+            not_found: false,
             limit: bound.limit,
             remaining: (self.remaining != u64::MAX).then_some(self.remaining),
             retry_after: (self.wait != u64::MAX).then_some(Span::from_micros(self.wait)),

@@ -68,7 +68,7 @@ impl IdempotencyCache {
     pub fn record(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome) {
         match (op.act, op.id) {
             (Act::Reset, _) => self.forget_all(&scope),
-            (Act::Release, Some(id)) => self.forget(&scope, id),
+            (_, Some(id)) if outcome.forget_id => self.forget(&scope, id),
             _ => {}
         }
         if let (Some(id), Some(expires)) = (op.id, outcome.remember_until) {

@@ -1,7 +1,8 @@
 //! Policies: limits that are checked together, all or nothing.
 
+use crate::act::Act;
 use crate::error::LimitError;
-use crate::limit::Limit;
+use crate::limit::{Algorithm, Limit};
 use crate::subject::Name;
 
 /// A named, ordered list of limits that are checked together.
@@ -52,5 +53,27 @@ impl Policy {
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
+    }
+
+    /// Returns whether an operation can have anything to act on: there is no lease to renew or release
+    /// without a `concurrency` limit, and no reservation to settle if nothing is counted. A limit that
+    /// is switched off by its factor still is what it is written as.
+    ///
+    /// ```
+    /// use tollgate_core::{Act, Name, Policy};
+    ///
+    /// let api = Policy::parse(Name::new("api")?, ["gcra 100/s"])?;
+    /// assert!(api.supports(Act::Settle));
+    /// assert!(!api.supports(Act::Renew));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn supports(&self, act: Act) -> bool {
+        let counts = |limit: &Limit| limit.algorithm() != Algorithm::Unlimited;
+        match act {
+            Act::Settle => self.limits.iter().any(counts),
+            Act::Release | Act::Renew => self.limits.iter().any(Limit::gives_leases),
+            _ => true,
+        }
     }
 }

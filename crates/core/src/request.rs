@@ -247,16 +247,30 @@ impl<'a> Request<'a> {
         Ok(Op { policy, items, act, id, statuses })
     }
 
+    /// Checks whether a policy supports an operation.
+    ///
+    /// # Errors
+    /// Fails if it does not: see [`Policy::supports`].
+    #[inline]
+    pub fn expect_support(policy: &Policy, act: Act) -> Result<(), RequestError> {
+        match policy.supports(act) {
+            true => Ok(()),
+            false => Err(RequestError::unsupported(act)),
+        }
+    }
+
     /// Calls `with` with the operation of this request on a policy.
     ///
     /// # Errors
-    /// Fails as [`limits`](Request::limits), [`items`](Request::items) and [`op`](Request::op) do.
+    /// Fails if the policy does not [support](Policy::supports) the operation, and as
+    /// [`limits`](Request::limits), [`items`](Request::items) and [`op`](Request::op) do.
     pub fn with_op<T>(
         &self,
         policy: &Policy,
         act: Act,
         with: impl FnOnce(&Op<'_>) -> T,
     ) -> Result<T, RequestError> {
+        Request::expect_support(policy, act)?;
         let limits = self.limits(policy.limits())?;
         let items = self.items(&limits)?;
         Ok(with(&self.op(policy.name(), &items, act)?))

@@ -48,6 +48,7 @@ pub use state::State;
 pub use terms::Terms;
 pub(crate) use window::{Alignment, Window};
 
+use counting::Handle;
 use entry::Entry;
 use pack::Pack;
 use state::RuleState;
@@ -156,6 +157,18 @@ impl Rule {
             unlimited => LimitStatus::UNLIMITED)
     }
 
+    /// Returns whether an operation finds what it acts on under the handle; `None` if there is never
+    /// any for this rule.
+    pub(crate) fn finds(
+        &self,
+        stored: Option<&State>,
+        act: Act,
+        now: Time,
+        handle: Handle<'_>,
+    ) -> Option<bool> {
+        for_rule!(self, rule => finds(rule, stored, act, now, handle), unlimited => None)
+    }
+
     /// Executes a command. Returns whether it took or gave anything.
     ///
     /// # Errors
@@ -217,6 +230,22 @@ where
     R::State: RuleState,
 {
     stored.and_then(R::State::find).and_then(Entry::state)
+}
+
+fn finds<R: Counting>(
+    _: &R,
+    stored: Option<&State>,
+    act: Act,
+    now: Time,
+    handle: Handle<'_>,
+) -> Option<bool>
+where
+    R::State: RuleState,
+{
+    match stored.and_then(R::State::find) {
+        Some(entry) => entry.finds::<R>(act, now, handle),
+        None => Entry::default().finds::<R>(act, now, handle),
+    }
 }
 
 /// A limit that is switched off counts nothing, but a reset forgets what it counted before.

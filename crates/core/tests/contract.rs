@@ -41,6 +41,10 @@ laws! {
     ids_make_a_retry_safe
     settle_and_reset_are_done_once
     release_and_reset_forget_ids
+    what_finds_nothing_changes_nothing
+    a_lease_is_held_until_it_ends
+    a_lease_is_renewed_in_all_limits_or_in_none
+    a_reservation_is_settled_once
     a_batch_is_its_operations_in_order
     no_key_sees_another
     known_answers

@@ -161,6 +161,7 @@ impl<'a, S: LimiterStore> Request<'a, S> {
     /// Applies an operation on any store.
     pub(crate) async fn apply_async(&self, act: Act) -> Result<Decision, Error> {
         let policy = self.limiter.policy();
+        tollgate_core::Request::expect_support(policy, act)?;
         let limits = self.request.limits(policy.limits())?;
         let items = self.request.items(&limits)?;
         let op = self.request.op(policy.name(), &items, act)?;

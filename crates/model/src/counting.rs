@@ -87,6 +87,11 @@ pub(crate) trait Counting {
     /// Returns whether the count at `t` is beyond [`MAX_COUNT`].
     fn overflows(&self, t: u64) -> bool;
 
+    /// Returns whether leases are held under `id` at `t`; `None` for rules without leases.
+    fn holds(&self, _t: u64, _id: Id) -> Option<bool> {
+        None
+    }
+
     /// Returns how much of what was taken at `at` under `id` can be given back at `t`.
     fn refundable(&self, t: u64, at: u64, id: Id) -> u64;
 

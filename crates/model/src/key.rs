@@ -62,11 +62,17 @@ impl Key {
         if let Some(remembered) = self.recall(step, id) {
             return Ok(remembered.answer.clone());
         }
-        let allowed = !can_be_denied(step.op) || self.all_fit(step);
-        let changed = self.perform(step, id, allowed)?;
+        let found = id.map(|id| self.found(step, id)).unwrap_or_default();
+        let allowed = match can_be_denied(step.op) {
+            true => self.all_fit(step),
+            false => found.iter().all(|&it| it),
+        };
+        let acts = !is_follow_up(step.op) || found.contains(&true);
+        let changed = acts && self.perform(step, id, allowed)?;
         self.limit_answers = self.answer_each(step);
         let answer = fold(allowed, &self.limit_answers);
-        if changed && allowed {
+        let settled = step.op == Operation::Settle && acts;
+        if (changed || settled) && allowed {
             self.remember(step, id, &answer);
         }
         Ok(answer)
@@ -104,6 +110,17 @@ impl Key {
         ttls.fold(ID_TTL, u64::min)
     }
 
+    /// Returns for each limit that can have something for the operation to act on whether there is
+    /// something under the id.
+    fn found(&self, step: &Step, id: Id) -> Vec<bool> {
+        let found = |(limit, ledger, _): (&Limit, &Ledger, u64)| match step.op {
+            Operation::Settle => ledger.is_reserved(&limit.rule, step.t, id),
+            Operation::Release | Operation::Renew => ledger.holds(&limit.rule, step.t, id),
+            _ => None,
+        };
+        self.each(step).filter_map(found).collect()
+    }
+
     fn all_fit(&self, step: &Step) -> bool {
         self.each(step).all(|(limit, ledger, cost)| ledger.fits(&limit.rule, step.t, cost))
     }
@@ -131,6 +148,7 @@ impl Key {
                 self.write(step, |limit, it, cost| it.settle(&limit.rule, t, cost, named()))
             }
             Operation::Refund => self.change(step, |cost| Change::Refund { cost }),
+            Operation::Renew if !allowed => Ok(false),
             Operation::Renew => self.change(step, |_| Change::Renew { id: named() }),
             Operation::Release => self.release(step, named()),
             Operation::Reset => Ok(self.reset(t)),
@@ -214,7 +232,12 @@ fn fold(allowed: bool, limit_answers: &[LimitAnswer]) -> Answer {
     }
 }
 
-/// Returns whether the operation can be denied.
+/// Returns whether the operation acts on what an earlier one left.
+pub(crate) fn is_follow_up(op: Operation) -> bool {
+    matches!(op, Operation::Settle | Operation::Release | Operation::Renew)
+}
+
+/// Returns whether the operation can be denied because its cost does not fit.
 pub(crate) fn can_be_denied(op: Operation) -> bool {
     matches!(op, Operation::Check | Operation::Peek | Operation::Reserve)
 }

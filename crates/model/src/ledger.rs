@@ -55,6 +55,17 @@ impl Ledger {
         counting.fits(deciding_instant(counting.as_ref(), t), cost)
     }
 
+    /// Returns whether leases are held under `id`; `None` for rules without leases.
+    pub fn holds(&self, rule: &Rule, t: u64, id: Id) -> Option<bool> {
+        self.replay(rule).holds(t, id)
+    }
+
+    /// Returns whether a reservation under `id` can be settled; `None` for a limit that counts nothing.
+    pub fn is_reserved(&self, rule: &Rule, t: u64, id: Id) -> Option<bool> {
+        let open = |reservation: &Reservation| reservation.id == id && t < reservation.until;
+        (*rule != Rule::Unlimited).then(|| self.reservations.iter().any(open))
+    }
+
     /// Applies a change at `t`, or at the instant that the state implies if that is later.
     pub fn with(&self, rule: &Rule, t: u64, change: Change) -> Result<Written, TooMuch> {
         let te = deciding_instant(self.replay(rule).as_ref(), t);

@@ -2,12 +2,12 @@
 -- the counting.
 --
 -- Every `act NAME` section runs once for each limit. It leaves limit.new_body, limit.new_reservations and
--- limit.new_expiry for state.lua, clears `allowed` if the limit denies the operation, and sets `changed` if
--- it took or gave anything.
+-- limit.new_expiry for state.lua, clears `allowed` if the limit denies the operation or has nothing that it
+-- acts on, and sets `changed` if it took or gave anything, or settled a reservation.
 --
 -- Sections included from the rule's own part (see README.md): load, fits, take, check_debt, save, give,
 -- give_back, charge_at, refundable, overlap, reset_at, summarize, and where the rule has them convert_cost,
--- release, renew, rename. From reservations.lua: the list of open reservations.
+-- release and renew (which say whether a lease was `found`), rename. From reservations.lua: the list of open reservations.
 -- `commit_reservation` is rename_reservation or drop_own_reservation, by the operation that is committed.
 -- Sections of this file that others include: take_keeping_reservations, old_expiry, summarize_old,
 -- summarize_new, reload_and_summarize; give_back and charge_at where the rule has none of its own.
@@ -181,10 +181,10 @@ do
     if applied then
       --+ cap_refundable
       --+ save
-      changed = true
     else
       reservations = before and read_reservations(before, 1) or {}
     end
+    changed = true
     -- The other reservations are as if this one had taken only `actual`.
     local unspent = settled[AMOUNT] > actual and settled[AMOUNT] - actual or 0
     for _, reservation in ipairs(reservations) do
@@ -193,6 +193,8 @@ do
       reservation[REFUNDABLE] = reservation[REFUNDABLE] > overlap and reservation[REFUNDABLE] - overlap or 0
     end
     --+ save_reservations
+  else
+    allowed = false
   end
   if applied then
     --+ summarize_new
@@ -229,43 +231,43 @@ do
 end
 
 --: act release
+-- The reservations are kept after all if no limit had a lease (src/script/assemble.rs).
 do
   --+ open_reservations
-  local removed, applied = false, false
+  local removed, applied, found = false, false, true
   --+ drop_own_reservation
   local at = time
   --+ load
   --+ old_expiry
-  if live then
-    --+ release
-    if applied then
-      --+ drop_expired_reservations
-      --+ cap_refundable
-      --+ save
-      changed = true
-    end
+  --+ release
+  if applied then
+    --+ drop_expired_reservations
+    --+ cap_refundable
+    --+ save
+    changed = true
   end
   if removed or applied then
     --+ save_reservations
   end
+  if not found then allowed = false end
   --+ summarize_new
 end
 
 --: act renew
+-- What it leaves is dropped if one limit had no lease (src/script/assemble.rs).
 do
-  local at, applied = time, false
+  local at, applied, found = time, false, true
   --+ load
   --+ old_expiry
-  if live then
-    --+ renew
-    if applied then
-      --+ open_reservations
-      --+ drop_expired_reservations
-      --+ save
-      --+ save_reservations
-      changed = true
-    end
+  --+ summarize_old
+  --+ renew
+  if applied then
+    --+ open_reservations
+    --+ drop_expired_reservations
+    --+ save
+    --+ save_reservations
   end
+  if not found then allowed = false end
   --+ summarize_new
 end
 

@@ -146,24 +146,32 @@ used = used + cost
 debt_too_large = applied and used > MAX_COUNT
 
 --: release
-applied = false
---+ parse
-for _, lease in ipairs(leases) do
-  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == handle then
-    used, lease[LEASE_COUNT], applied = used - lease[LEASE_COUNT], 0, true
+-- luacheck: globals found
+found = false
+if live then
+  --+ parse
+  for _, lease in ipairs(leases) do
+    if now < lease[LEASE_END] and lease[LEASE_HANDLE] == handle then
+      used, lease[LEASE_COUNT], found = used - lease[LEASE_COUNT], 0, true
+    end
   end
 end
+applied = found
 if applied then
   --+ drop_ended
 end
 
 --: renew
+-- luacheck: globals found
 -- A lease never ends sooner than before: a clock that was stepped back must not shorten it.
-applied = false
---+ parse
-for _, lease in ipairs(leases) do
-  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == handle and lease[LEASE_END] < now + ttl then
-    lease[LEASE_END], applied = now + ttl, true
+found, applied = false, false
+if live then
+  --+ parse
+  for _, lease in ipairs(leases) do
+    if now < lease[LEASE_END] and lease[LEASE_HANDLE] == handle then
+      found = true
+      if lease[LEASE_END] < now + ttl then lease[LEASE_END], applied = now + ttl, true end
+    end
   end
 end
 if applied then

@@ -8,7 +8,7 @@
 --   recall       returns a kept reply; otherwise defines what `remember` needs
 --   remember     keeps the reply of this call
 --   scan_replies, make_entry   the parts of both that runs.lua has in common with them
---   forget       deletes the replies of this id
+--   forget       deletes the replies of this id, if a lease was released
 --   forget_all   begins a new generation
 --
 -- Expects, read only:
@@ -62,7 +62,7 @@ local ttl = (last_expiry - time) / 1000 + SLACK_MS
 local entry = pack('<BI7I2c0I4c0', ACT, expiry, #generation, generation, #kept_reply, kept_reply)
 
 --: forget
-call('DEL', KEYS[ID_KEY])
+if changed then call('DEL', KEYS[ID_KEY]) end
 
 --: forget_all
 generation = tostring(call('INCR', KEYS[GENERATION_KEY]))

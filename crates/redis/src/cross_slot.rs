@@ -12,6 +12,8 @@
 //! * If this process or the connection to a node dies in between, the cost stays charged where it was
 //!   reserved: at most the cost of that one operation in each slot, and it leaves as any other cost does.
 //!   A retry with the same id is counted in addition.
+//! * A lease is renewed in all slots or in none, unless it ends in one of them while it is renewed: then the
+//!   operation is not allowed, and the lease lasts longer in the others.
 //! * A charge, a settlement or a denied attempt that counts is tried first (a dry run), and refused before
 //!   any slot takes it if the debt would be too large in one of them. If other operations come in between, a
 //!   charge is refunded in the other slots; a settlement or an attempt stands.
@@ -46,6 +48,7 @@ impl RedisStore {
         let decision = match op.act {
             Act::Reserve => cross_slot.take().await,
             Act::Check | Act::Charge if cross_slot.has_cost() => cross_slot.take().await,
+            Act::Settle | Act::Release | Act::Renew => cross_slot.follow_up().await,
             _ => cross_slot.apply_each().await,
         };
         Ok(decision?.answer(op))
@@ -60,24 +63,47 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         Costs::of(self.op, all_positions(self.op)) != Costs::None
     }
 
-    /// Applies the operation in each slot by itself.
+    /// Applies the operation in each slot by itself. If it changes, or has changed, anything in any slot, all
+    /// slots keep its reply.
     async fn apply_each(&self) -> SlotResult {
-        let assume_changed = self.would_change().await?;
-        let parts = self.parts(self.op).into_iter().map(|part| SlotOp { assume_changed, ..part });
+        // Checks and charges are here without a cost, so that they are not remembered.
+        let is_remembered = matches!(self.op.act, Act::Refund | Act::Reset) && self.op.id.is_some();
+        let changes = is_remembered && self.prepare().await?.iter().any(|slot| slot.allowed);
+        self.apply_parts(changes, None).await
+    }
+
+    async fn apply_parts(
+        &self,
+        assume_changed: bool,
+        idempotency: Option<Idempotency>,
+    ) -> SlotResult {
+        let parts = self.parts(self.op).into_iter();
+        let parts = parts.map(|part| SlotOp { assume_changed, idempotency, ..part });
         Ok(ScriptDecision::merge(all_of(self.run(parts.collect()).await)?))
     }
 
-    /// Whether the operation changes, or has changed, anything in any slot: then all slots keep its reply.
-    /// Asks only where that matters.
-    async fn would_change(&self) -> Result<bool, StoreError> {
-        let matters = match self.op.act {
-            // It may fail in one slot, and must then change nothing in the others.
-            Act::Settle => true,
-            Act::Refund | Act::Reset => self.op.id.is_some(),
-            // Checks and charges are here without a cost, and the others are not remembered.
-            _ => false,
-        };
-        Ok(matters && self.prepare().await?.iter().any(|slot| slot.allowed))
+    /// Applies an operation that acts on what an earlier one left, once it is known which slots have it. A
+    /// settlement may also fail in one slot, and must then change nothing in the others.
+    async fn follow_up(&self) -> SlotResult {
+        let found = self.prepare().await?;
+        let (any, all) =
+            (found.iter().any(|slot| slot.allowed), found.iter().all(|slot| slot.allowed));
+        match self.op.act {
+            Act::Settle if all => self.apply_parts(true, None).await,
+            // It acts wherever it finds something, and is not remembered, since it is not allowed.
+            Act::Settle => self.apply_parts(false, Some(Idempotency::Recall(Act::Settle))).await,
+            Act::Release if any => self.apply_parts(true, None).await,
+            Act::Renew if all => self.apply_parts(false, None).await,
+            _ => self.deny_unchanged().await,
+        }
+    }
+
+    /// Denies an operation that has left everything as it was.
+    async fn deny_unchanged(&self) -> SlotResult {
+        let peek = self.op.with_act(Act::Peek).without_id();
+        let mut decision = ScriptDecision::merge(all_of(self.run(self.parts(&peek)).await)?);
+        decision.allowed = false;
+        Ok(decision)
     }
 
     async fn run(&self, parts: Vec<SlotOp<'_, '_>>) -> Vec<SlotResult> {
@@ -132,8 +158,8 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     }
 
     /// Asks every slot what it would decide, and whether it keeps a reply under the same id. An operation
-    /// that cannot be denied is tried in a dry run, since the debt may be too large; its `allowed` says
-    /// whether it would change anything.
+    /// that cannot be denied is tried in a dry run, since the debt may be too large;
+    /// [`ScriptDecision::allowed`] says what that finds out.
     async fn prepare(&self) -> Result<Vec<ScriptDecision>, StoreError> {
         let act = if self.op.act.can_be_denied() { Act::Peek } else { self.op.act };
         let op = self.op.with_act(act);
@@ -234,10 +260,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         if let Some(error) = errors.min_by_key(StoreError::is_refused) {
             return Err(error);
         }
-        let peek = self.op.with_act(Act::Peek).without_id();
-        let mut decision = ScriptDecision::merge(all_of(self.run(self.parts(&peek)).await)?);
-        decision.allowed = false;
-        Ok(decision)
+        self.deny_unchanged().await
     }
 
     /// Gives back what one slot has taken. Limits that count denied attempts keep it.

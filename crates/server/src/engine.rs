@@ -238,7 +238,8 @@ impl Engine {
             // The client's mistake, not a failure of ours.
             Err(error) if error.is_overdrawn() || error.is_malformed() => return,
             Err(_) => Outcome::Failed,
-            Ok(decision) if decision.allowed => Outcome::Allowed,
+            // That there is nothing to act on is not for a mode of enforcement to change.
+            Ok(decision) if decision.allowed || decision.not_found => Outcome::Allowed,
             Ok(_) if operation.is_enforced() => Outcome::Denied,
             Ok(decision) => {
                 admit(decision);

@@ -135,6 +135,7 @@ impl Simulator {
         let hint = match error.is_bad_cost() {
             true if units.is_empty() => "expected no \"costs\"".to_owned(),
             true => format!("\"costs\" may have {}", units.join(", ")),
+            false if error.is_unsupported() => "leave this step out".to_owned(),
             false => "add it to \"keys\", such as \"keys\":{\"ip\":\"203.0.113.9\"}".to_owned(),
         };
         SimulateError::Request(error, hint)

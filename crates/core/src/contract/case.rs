@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::Suite;
 use super::generate::{ALGORITHMS, Step, limit_line, start, steps_for};
 use super::key::{Applied, TestKey};
-use crate::{Limit, Span, Time};
+use crate::{Act, Limit, Span, Time};
 
 pub(super) type TestResult = Result<(), TestCaseError>;
 
@@ -132,6 +132,12 @@ pub(super) fn earlier(now: Time, ticks: u64) -> Option<Time> {
 /// current state.
 pub(super) fn replays(step: &Step) -> bool {
     step.id.is_some() && step.act.is_remembered()
+}
+
+/// Returns whether the operation acts on some limits of a policy even if it is not allowed, because
+/// another has nothing under its id.
+pub(super) fn acts_where_found(step: &Step) -> bool {
+    matches!(step.act, Act::Settle | Act::Release)
 }
 
 impl Suite<'_> {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::act::Act;
 use crate::error::LimitError;
 use crate::subject::{InvalidKey, Name};
 
@@ -19,6 +20,7 @@ enum Kind {
     KeyTwice(String),
     CostTwice(String),
     UnknownUnit(String),
+    Unsupported(Act),
     Factor(LimitError),
 }
 
@@ -47,6 +49,10 @@ impl RequestError {
         RequestError::new(Kind::UnknownUnit(unit.to_owned()))
     }
 
+    pub(super) fn unsupported(act: Act) -> RequestError {
+        RequestError::new(Kind::Unsupported(act))
+    }
+
     /// Returns whether a key or the id is empty or too long, or a key is missing or given twice.
     #[must_use]
     pub fn is_bad_key(&self) -> bool {
@@ -63,6 +69,12 @@ impl RequestError {
     #[must_use]
     pub fn is_bad_cost(&self) -> bool {
         matches!(*self.0, Kind::UnknownUnit(_) | Kind::CostTwice(_))
+    }
+
+    /// Returns whether the policy does not [support](crate::Policy::supports) the operation.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        matches!(*self.0, Kind::Unsupported(_))
     }
 
     /// Returns whether the factor takes a limit out of its bounds.
@@ -85,6 +97,12 @@ impl fmt::Display for RequestError {
             Kind::CostTwice(unit) => write!(f, "the cost of {unit:?} is given twice"),
             Kind::UnknownUnit(unit) => {
                 write!(f, "cost of {unit:?}: no limit of the policy has this unit (of UNIT)")
+            }
+            Kind::Unsupported(act @ Act::Settle) => {
+                write!(f, "{act}: the policy counts nothing that can be reserved")
+            }
+            Kind::Unsupported(act) => {
+                write!(f, "{act}: the policy has no concurrency limit, which gives leases")
             }
             Kind::Factor(error) => error.fmt(f),
         }

@@ -27,6 +27,9 @@ pub(crate) trait Counting {
     /// The counts of one subject, with the numbers they were written under.
     type State: Clone;
 
+    /// Whether it gives leases.
+    const GIVES_LEASES: bool = false;
+
     /// Returns the most that can be used at one instant.
     fn capacity(&self) -> u64;
 
@@ -92,6 +95,11 @@ pub(crate) trait Counting {
         taken: Taken<'_>,
     ) -> Result<bool, Overdrawn> {
         self.take(state, now, cost, Some(taken.handle)).map(|()| true)
+    }
+
+    /// Returns whether leases are held under the handle.
+    fn holds(_state: &Self::State, _now: Time, _handle: Handle<'_>) -> bool {
+        false
     }
 
     /// Ends the leases under the handle. Returns whether there were any.

@@ -69,6 +69,29 @@ impl<S> Entry<S> {
         live::<R>(self.state(), now)
     }
 
+    /// Returns whether an operation finds what it acts on under the handle: a reservation or a lease.
+    /// `None` if there is never any for this rule.
+    pub(super) fn finds<R: Counting<State = S>>(
+        &self,
+        act: Act,
+        now: Time,
+        handle: Handle<'_>,
+    ) -> Option<bool> {
+        let holds = || self.state().is_some_and(|state| R::holds(state, now, handle));
+        match act {
+            Act::Settle => Some(self.open_reservation(now, handle).is_some()),
+            Act::Release | Act::Renew => R::GIVES_LEASES.then(holds),
+            _ => None,
+        }
+    }
+
+    /// Returns the place of the open reservation with this handle.
+    fn open_reservation(&self, now: Time, handle: Handle<'_>) -> Option<usize> {
+        let is_open =
+            |reservation: &Reservation| reservation.has_handle(handle) && now < reservation.expires;
+        self.reservations.iter().position(is_open)
+    }
+
     /// Executes a command. Returns whether it took or gave anything; on an error nothing changes.
     pub(super) fn apply<R: Counting<State = S>>(
         &mut self,
@@ -190,13 +213,8 @@ impl<S> Entry<S> {
         rule: &R,
         command: &Command<'_>,
     ) -> Result<bool, Overdrawn> {
-        let Some(handle) = command.handle else { return Ok(false) };
-        let open = |reservation: &Reservation| {
-            reservation.has_handle(handle) && command.now < reservation.expires
-        };
-        let Some(index) = self.reservations.iter().position(open) else {
-            return Ok(false);
-        };
+        let open = command.handle.and_then(|handle| self.open_reservation(command.now, handle));
+        let Some(index) = open else { return Ok(false) };
         let reservation = self.reservations.swap_remove(index);
         // The clock may have stepped back, but settling cannot happen before reserving.
         let (at, before) = self.prepare::<R>(command.now.max(reservation.at), command);

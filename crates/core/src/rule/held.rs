@@ -96,6 +96,8 @@ fn normalize(state: &mut Option<HeldState>) {
 impl Counting for Held {
     type State = HeldState;
 
+    const GIVES_LEASES: bool = true;
+
     fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -201,11 +203,14 @@ impl Counting for Held {
         }
     }
 
+    fn holds(state: &HeldState, now: Time, handle: Handle<'_>) -> bool {
+        state.live(now).any(|lease| lease.has_handle(handle))
+    }
+
     fn release(&self, state: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
-        let taken = Taken { cost: 0, at: now, handle };
-        let held = state.as_ref().is_some_and(|state| self.refundable(state, now, taken) > 0);
+        let held = state.as_ref().is_some_and(|state| Held::holds(state, now, handle));
         if held {
-            self.refund_at(state, now, u64::MAX, taken);
+            self.refund_at(state, now, u64::MAX, Taken { cost: 0, at: now, handle });
         }
         held
     }

@@ -8,8 +8,13 @@ use super::tally::OPERATIONS;
 use super::{Answered, Rng};
 use crate::{Answer, Operation, Rule, Step, Window};
 
-/// Weight of each operation, in the order of [`OPERATIONS`].
-const WEIGHTS: [u64; 9] = [60, 7, 6, 6, 1, 7, 3, 3, 4];
+/// Returns the weight of each operation, in the order of [`OPERATIONS`]. An operation that no limit of the
+/// policy can have anything for is an error, and does not occur.
+fn weights(policy: &Policy) -> [u64; 9] {
+    let has_leases = policy.limits.iter().any(|limit| matches!(limit.rule, Rule::Held { .. }));
+    let of_leases = |weight| if has_leases { weight } else { 0 };
+    [60, 7, 6, 6, 1, 7, 3, of_leases(4), of_leases(5)]
+}
 
 pub(crate) struct Walk {
     t: u64,
@@ -19,6 +24,8 @@ pub(crate) struct Walk {
     last: Option<Answer>,
     /// Id of the last reservation, until a step tries to settle it.
     reserved: Option<String>,
+    /// Weight of each operation, in the order of [`OPERATIONS`].
+    weights: [u64; 9],
 }
 
 impl Walk {
@@ -29,6 +36,7 @@ impl Walk {
             spans: policy.limits.iter().flat_map(|limit| spans(&limit.rule)).collect(),
             last: None,
             reserved: None,
+            weights: weights(policy),
         }
     }
 
@@ -42,7 +50,7 @@ impl Walk {
             return self.settle_soon(rng, id);
         }
         self.move_on(rng);
-        let op = OPERATIONS[rng.weighted(&WEIGHTS)];
+        let op = OPERATIONS[rng.weighted(&self.weights)];
         let id = id(rng, op);
         if op == Operation::Reserve {
             self.reserved.clone_from(&id);

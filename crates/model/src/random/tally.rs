@@ -1,6 +1,6 @@
 //! Statistics of a comparison, and whether it covered enough to be meaningful.
 
-use crate::key::can_be_denied;
+use crate::key::{can_be_denied, is_follow_up};
 use crate::{Answer, Operation, Step, TooMuch};
 
 /// Numbers of steps of a comparison.
@@ -12,6 +12,10 @@ pub struct Tally {
     pub asked: u64,
     /// Number of those that were denied.
     pub denied: u64,
+    /// Number of settlements, releases and renewals.
+    pub follow_ups: u64,
+    /// Number of those that found nothing to act on.
+    pub not_found: u64,
     /// Number of steps whose time is before that of the previous step of the same key.
     pub backward: u64,
     /// Number of checks, peeks and reserves whose cost can never fit.
@@ -36,6 +40,10 @@ impl Tally {
         self.one_takes_nothing += u64::from(different && step.costs.contains(&0));
         match answer {
             Ok(answer) if can_be_denied(step.op) => self.count_asked(answer),
+            Ok(answer) if is_follow_up(step.op) => {
+                self.follow_ups += 1;
+                self.not_found += u64::from(!answer.allowed);
+            }
             Ok(_) => {}
             Err(TooMuch) => self.too_much += 1,
         }
@@ -47,15 +55,18 @@ impl Tally {
         self.never_fits += u64::from(answer.retry_after.is_none());
     }
 
-    /// Asserts that the comparison covered denials, backward steps, every operation, and limits that
+    /// Asserts that the comparison covered denials, operations that find nothing, backward steps, every operation, and limits that
     /// take different costs.
     ///
     /// # Panics
     ///
-    /// Panics if too few steps were denied, went back in time, had a cost that never fits or different
+    /// Panics if too few steps were denied, found something or nothing to act on, went back in time, had a cost that never fits or different
     /// costs for their limits, or if an operation never occurred.
     pub fn assert_covers(&self) {
         assert!(self.denied * 5 >= self.asked, "too few denied: {self:?}");
+        let tenth = self.follow_ups / 10;
+        assert!(self.not_found >= tenth, "too few that find nothing: {self:?}");
+        assert!(self.not_found <= 9 * tenth, "too few that find something: {self:?}");
         let hundredth = self.steps / 100;
         assert!(self.backward >= hundredth, "too few backward: {self:?}");
         assert!(self.never_fits >= hundredth, "too few that never fit: {self:?}");

@@ -23,8 +23,8 @@ pub(crate) enum Reply<D = ScriptDecision> {
 /// What the limits of one call have decided, and the states they are left in.
 #[derive(Debug)]
 pub(crate) struct ScriptDecision {
-    /// Whether all limits allow the operation. A dry run of an operation that cannot be denied says here
-    /// whether it would change anything.
+    /// Whether all limits allow the operation. A dry run of a charge, a refund, a reset or a release says
+    /// here whether it would change anything.
     pub(crate) allowed: bool,
     /// Whether this is the reply of an earlier call under the same id.
     pub(crate) remembered: bool,
@@ -120,7 +120,10 @@ impl ScriptDecision {
         if !self.remembered {
             op.report(limits.clone().map(|limit| limit.status()));
         }
-        remote_decision(self.allowed || !op.act.can_be_denied(), limits)
+        let allowed = self.allowed || !(op.act.can_be_denied() || op.act.is_follow_up());
+        let mut decision = remote_decision(allowed, limits);
+        decision.not_found = op.act.is_follow_up() && !allowed;
+        decision
     }
 
     /// Returns the decision of all slots together.

@@ -174,8 +174,11 @@ impl Assembly<'_> {
 
     /// Sees to it that the reply is kept, if another slot changes.
     fn assume_changed(&mut self) {
-        if self.shape.assume_changed {
-            self.add("allowed, changed = true, true");
+        match self.shape.assume_changed {
+            // Whether it found what it acts on is for this slot to say.
+            true if self.shape.act.is_follow_up() => self.add("changed = true"),
+            true => self.add("allowed, changed = true, true"),
+            false => {}
         }
     }
 
@@ -203,19 +206,33 @@ impl Assembly<'_> {
         self.add("return reply");
     }
 
-    /// Drops the new states of limits that allowed the operation, if another limit has denied it.
+    /// Drops the new states of limits that allowed the operation, if another limit has not.
     fn undo_denied(&mut self) {
-        if !matches!(self.shape.act, Act::Check | Act::Reserve) {
-            return;
-        }
-        self.add("if not allowed then");
-        for limit in self.counting() {
-            if !self.counts_denied(limit) {
-                let [body, reservations, new, old] =
-                    ["new_body", "new_reservations", "new_summary", "old_summary"]
-                        .map(|name| self.limit_variable(limit, name));
-                self.add(&format!("{body}, {reservations}, {new} = nil, nil, {old}"));
+        let undone = match self.shape.act {
+            Act::Check | Act::Reserve => {
+                let all = self.counting().into_iter();
+                all.filter(|limit| !self.counts_denied(*limit)).collect()
             }
+            Act::Renew => self.counting(),
+            Act::Release => return self.undo_empty_release(),
+            _ => return,
+        };
+        self.add("if not allowed then");
+        for limit in undone {
+            let [body, reservations, new, old] =
+                ["new_body", "new_reservations", "new_summary", "old_summary"]
+                    .map(|name| self.limit_variable(limit, name));
+            self.add(&format!("{body}, {reservations}, {new} = nil, nil, {old}"));
+        }
+        self.add("end");
+    }
+
+    /// Keeps the reservations that a release has dropped, if it found no lease in any limit.
+    fn undo_empty_release(&mut self) {
+        self.add("if not changed then");
+        for limit in self.counting() {
+            let reservations = self.limit_variable(limit, "new_reservations");
+            self.add(&format!("{reservations} = nil"));
         }
         self.add("end");
     }

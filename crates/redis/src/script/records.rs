@@ -125,8 +125,11 @@ impl Assembly<'_> {
     /// Makes the reply: whether it is allowed, the time, and the states that are left.
     pub(super) fn reply(&mut self) {
         self.states();
-        // A dry run of what cannot be denied finds out whether it would change anything.
-        let would_change = self.shape.dry_run && !self.shape.act.can_be_denied();
+        // A dry run of these finds out whether they would change anything, and of the others whether they
+        // would be allowed.
+        let asks_for_change =
+            matches!(self.shape.act, Act::Charge | Act::Refund | Act::Reset | Act::Release);
+        let would_change = self.shape.dry_run && asks_for_change;
         let allowed = if would_change { "changed" } else { "allowed" };
         self.add(&format!(
             "local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, time) .. states"

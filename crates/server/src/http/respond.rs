@@ -35,8 +35,11 @@ pub(super) fn respond(
             proxy(operation, &decision, deny_status, &service.engine, response);
         }
         (_, Some((operation, Ok(decision)))) => {
-            response.begin(if decision.allowed { 200 } else { 429 }, JSON);
-            if !decision.allowed {
+            let status = if decision.not_found { 409 } else { 429 };
+            response.begin(if decision.allowed { 200 } else { status }, JSON);
+            if decision.not_found {
+                response.field("cache-control", "no-store");
+            } else if !decision.allowed {
                 add_headers(operation, &in_headers(decision, call), &service.engine, response);
             }
             push_result(&mut response.body, operation, decision, call.each(0));
