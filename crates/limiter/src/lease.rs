@@ -117,8 +117,8 @@ impl<S: LimiterStore> Lease<S> {
 
 impl Lease<MemoryStore> {
     /// Keeps the lease alive for another `ttl` from now. A lease that has ended stays ended, since
-    /// another holder may have taken its place. The decision does not show this: it is allowed in any
-    /// case. So renew in time.
+    /// another holder may have taken its place: then this is an error, and the work that it was taken
+    /// for should stop.
     ///
     /// ```
     /// use std::time::Duration;
@@ -130,20 +130,23 @@ impl Lease<MemoryStore> {
     ///
     /// let lease = limiter.key("report").lease()?;
     /// clock.advance(Duration::from_secs(20));
-    /// assert!(lease.renew()?.allowed);
+    /// lease.renew()?;
     /// clock.advance(Duration::from_secs(20));
     /// assert!(limiter.key("report").lease().is_err());
+    ///
+    /// clock.advance(Duration::from_secs(10));
+    /// assert!(lease.renew().unwrap_err().is_lease_lost());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`check`](Request::check).
-    pub fn renew(&self) -> Result<Decision, Error> {
-        self.request.as_request().renew()
+    /// As [`check`](Request::check); also fails if the lease was [lost](Error::is_lease_lost).
+    pub fn renew(&self) -> Result<Allowed, Error> {
+        renewed(self.request.as_request().renew()?)
     }
 
     /// Releases the lease, as dropping it does, and returns the decision, which shows what is free
-    /// now.
+    /// now, and is not allowed if the lease had ended before.
     ///
     /// ```
     /// use tollgate::Limiter;
@@ -166,13 +169,14 @@ impl Lease<AnyStore> {
     /// Keeps the lease alive for another `ttl` from now, as `renew` on a [`MemoryStore`] does.
     ///
     /// # Errors
-    /// As [`check`](Request::check).
-    pub async fn renew(&self) -> Result<Decision, Error> {
-        self.request.as_request().renew().await
+    /// As [`check`](Request::check); also fails if the lease was [lost](Error::is_lease_lost).
+    pub async fn renew(&self) -> Result<Allowed, Error> {
+        renewed(self.request.as_request().renew().await?)
     }
 
-    /// Releases the lease, and returns the decision, which shows what is free now. If the future is
-    /// dropped before the store has answered, the release goes on in the background.
+    /// Releases the lease, and returns the decision, which shows what is free now, and is not allowed
+    /// if the lease had ended before. If the future is dropped before the store has answered, the
+    /// release goes on in the background.
     ///
     /// # Errors
     /// As [`check`](Request::check). If the store is unavailable, the lease ends after its `ttl`.
@@ -181,6 +185,11 @@ impl Lease<AnyStore> {
         self.released = true;
         result
     }
+}
+
+/// Returns the decision of a renewal, or the error for a lease that is not held any more.
+fn renewed(decision: Decision) -> Result<Allowed, Error> {
+    decision.into_result().map_err(|_| Error::lease_lost())
 }
 
 impl<S: LimiterStore> Drop for Lease<S> {

@@ -283,20 +283,23 @@ operations! {
     /// # Errors
     /// As [`check`](Request::check); also fails without an id.
     reserve: Reserve -> Decision;
-    /// Corrects a reservation to its actual cost.
+    /// Corrects a reservation to its actual cost. It is not allowed, and nothing is booked, if there is
+    /// none under this id: it was never made, or more than an hour ago, or it was settled before.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also fails without an id.
+    /// As [`check`](Request::check); also fails without an id, and if no limit counts anything.
     settle: Settle -> Decision;
-    /// Releases the lease of a `concurrency` limit that was taken under this id.
+    /// Releases the lease of a `concurrency` limit that was taken under this id. It is not allowed if
+    /// there is none: it was never taken, or has ended.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also fails without an id.
+    /// As [`check`](Request::check); also fails without an id, and without a `concurrency` limit.
     release: Release -> Decision;
-    /// Keeps the lease of a `concurrency` limit alive for another `ttl`.
+    /// Keeps the lease of a `concurrency` limit alive for another `ttl`. It is not allowed if the lease
+    /// has ended, or was never taken: another may hold it now.
     ///
     /// # Errors
-    /// As [`check`](Request::check); also fails without an id.
+    /// As [`check`](Request::check); also fails without an id, and without a `concurrency` limit.
     renew: Renew -> Decision;
 }
 

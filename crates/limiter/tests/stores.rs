@@ -163,6 +163,46 @@ fn a_lease_that_another_process_releases_is_noticed() {
 }
 
 #[test]
+fn a_holder_learns_that_its_lease_is_gone() {
+    on_every_store(&async |url| {
+        let [first, second, _] = processes(url, "concurrency 1 ttl 1h").await.try_into().unwrap();
+        let held = first.key("gone").lease().await.unwrap();
+        assert!(held.renew().await.unwrap().allowed, "{url}");
+        // An operator ends it.
+        second.key("gone").reset().await.unwrap();
+        let other = second.key("gone").lease().await.unwrap();
+        assert!(held.renew().await.unwrap_err().is_lease_lost(), "{url}");
+        let work = held.renew_while(std::future::pending::<()>());
+        assert!(work.await.unwrap_err().is_lease_lost(), "{url}");
+        let released = held.release().await.unwrap();
+        assert!(!released.allowed && released.not_found, "{url}: {released:?}");
+        assert!(other.renew().await.unwrap().allowed, "{url}");
+    });
+}
+
+#[test]
+fn what_cannot_be_there_is_an_error() {
+    on_every_store(&async |url| {
+        let store = open(url).await.unwrap();
+        let api = store.limiter("no leases", ["gcra 1/h burst 5", "unlimited"]).unwrap();
+        let request = api.key("a").id("x");
+        for result in [request.renew().await, request.release().await] {
+            let error = result.unwrap_err().to_string();
+            assert!(error.ends_with("the policy has no concurrency limit, which gives leases"));
+        }
+        assert!(!request.settle().await.unwrap().allowed, "{url}");
+        let open = store.limiter("unlimited", ["unlimited"]).unwrap();
+        let error = open.key("a").id("x").settle().await.unwrap_err().to_string();
+        assert_eq!(error, "settle: the policy counts nothing that can be reserved", "{url}");
+        // Switched off for this request: there is nothing to be found, and nothing is missed.
+        let db = store.limiter("switched off", ["concurrency 1 ttl 1h"]).unwrap();
+        let off = db.key("a").id("x").factor("0".parse().unwrap());
+        assert!(off.renew().await.unwrap().allowed, "{url}");
+        assert!(off.release().await.unwrap().allowed, "{url}");
+    });
+}
+
+#[test]
 fn limits_of_several_units_are_charged_together() {
     on_every_store(&async |url| {
         let store = open(url).await.unwrap();

@@ -92,7 +92,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
             Act::Settle if all => self.apply_parts(true, None).await,
             // It acts wherever it finds something, and is not remembered, since it is not allowed.
             Act::Settle => self.apply_parts(false, Some(Idempotency::Recall(Act::Settle))).await,
-            Act::Release if any => self.apply_parts(true, None).await,
+            Act::Release => self.apply_parts(any, None).await,
             Act::Renew if all => self.apply_parts(false, None).await,
             _ => self.deny_unchanged().await,
         }

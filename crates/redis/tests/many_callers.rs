@@ -102,7 +102,8 @@ impl<'a> Caller<'a> {
     async fn reserve(&mut self, costs: [u64; 2]) {
         let (id, actual) = (self.next_id(), [self.rng.below(6), self.rng.below(6)]);
         if apply(self.store, self.operation(Act::Reserve, costs).with_id(&id)).await.allowed {
-            let _ = apply(self.store, self.operation(Act::Settle, actual).with_id(&id)).await;
+            let settled = apply(self.store, self.operation(Act::Settle, actual).with_id(&id)).await;
+            assert!(settled.allowed, "{settled:?}");
             self.add(actual);
         }
     }
@@ -118,8 +119,8 @@ impl<'a> Caller<'a> {
         let allowed =
             apply(self.store, self.operation(Act::Check, costs).with_id(&id)).await.allowed;
         let released = apply(self.store, self.operation(Act::Release, [0; 2]).with_id(&id)).await;
-        assert!(released.allowed);
-        let is_lease = self.policy.limits()[0].to_string().starts_with("concurrency");
+        let is_lease = self.policy.limits()[0].gives_leases();
+        assert_eq!(released.allowed, allowed || !is_lease, "{released:?}");
         if allowed {
             self.add([if is_lease { 0 } else { costs[0] }, costs[1]]);
         }
@@ -186,7 +187,8 @@ fn is_consistent(operation: &Operation<'_>, decision: &Decision) -> bool {
     let waits = decision.retry_after.is_some_and(|wait| wait.as_micros() > 0);
     let fresh = decision.reset_after.as_micros() == 0;
     within
-        && (decision.allowed || operation.act.can_be_denied())
+        && (decision.allowed || operation.act.can_be_denied() || decision.not_found)
+        && decision.not_found == (operation.act.is_follow_up() && !decision.allowed)
         && (!fresh || decision.remaining == decision.limit)
         && (!waits || !fresh)
 }

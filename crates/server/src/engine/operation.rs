@@ -188,13 +188,12 @@ impl<'o, 'a: 'o> CandidateOperation<'o, 'a> {
 
 /// Checks a request against all limits of a policy, also those that are not counted because enforcement is off.
 fn validate(policy: &Policy, act: Act, request: &Request<'_>) -> Result<(), String> {
-    Request::expect_support(policy, act).map_err(|error| error.to_string())?;
     let items = request.items(policy.limits()).map_err(|error| error.to_string())?;
     let op = request.op(policy.name(), &items, act).map_err(|error| error.to_string())?;
     if act.needs_id() && op.id.is_none() {
         return Err(format!("{act} needs an id"));
     }
-    Ok(())
+    Request::expect_support(policy, act).map_err(|error| error.to_string())
 }
 
 /// Joins the keys that are counted, to choose a percentage of clients by. They are in the order of their names,

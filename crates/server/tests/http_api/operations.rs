@@ -57,11 +57,59 @@ fn a_reservation_is_settled() {
     apply(fixture, "reserve", &with(4, "x"), 200, 1);
     apply(fixture, "reserve", &with(2, "y"), 429, 1);
     apply(fixture, "settle", &with(1, "x"), 200, 4);
-    // The reservation is settled; settling it again changes nothing.
+    // The reservation is settled; settling it again within a minute changes nothing.
     apply(fixture, "settle", &with(3, "x"), 200, 4);
+    apply(fixture, "settle", &with(3, "unknown"), 409, 4);
     // A retry with the same id takes nothing more.
     apply(fixture, "check", &with(2, "z"), 200, 2);
     apply(fixture, "check", &with(2, "z"), 200, 2);
+}
+
+/// What is not there is a conflict, which no wait can mend, whatever the mode of enforcement.
+#[test]
+fn what_is_not_found_is_a_conflict() {
+    for enforce in ["on", "shadow", "silent", "50%"] {
+        let config = format!(
+            "[policy.jobs]\nlimits = [\"concurrency 2 ttl 30s\", \"gcra 1/s burst 9\"]\n\
+             enforce = \"{enforce}\"\n"
+        );
+        let fixture = &mut Fixture::new(&config);
+        for (act, kind) in [("settle", "reservation"), ("release", "lease"), ("renew", "lease")] {
+            let json = json!({"policy": "jobs", "key": "a", "id": "none"}).to_string();
+            let response = fixture.client.post(&format!("/v1/{act}"), &json);
+            assert_eq!(response.status, 409, "{act}, {kind}, {enforce}: {response:?}");
+            assert_eq!(response.header("retry-after"), None, "{act}, {enforce}");
+            assert_eq!(response.header("cache-control"), Some("no-store"), "{act}, {enforce}");
+            let decision = response.json();
+            assert_eq!(decision["allowed"], false, "{act}, {enforce}");
+            assert_eq!(decision["remaining"], 2, "{act}, {enforce}");
+        }
+    }
+}
+
+#[test]
+fn an_operation_that_a_policy_cannot_have_is_refused() {
+    let fixture = &mut Fixture::new(POLICIES);
+    for act in ["release", "renew"] {
+        let response = fixture.client.post(&format!("/v1/{act}"), "{\"key\":\"a\",\"id\":\"x\"}");
+        assert_eq!(response.status, 422, "{response:?}");
+        let detail = format!("{act}: the policy has no concurrency limit, which gives leases");
+        assert_eq!(response.json()["detail"], detail);
+    }
+}
+
+/// A partner without limits can reserve, and must be able to settle.
+#[test]
+fn an_override_without_limits_misses_nothing() {
+    let fixture = &mut Fixture::new(
+        "[policy.jobs]\nlimits = [\"concurrency 2 ttl 30s\"]\n\
+         overrides = [{ key = \"partner\", limits = [\"unlimited\"] }]\n",
+    );
+    for act in ["reserve", "renew", "settle", "release", "settle"] {
+        let json = json!({"policy": "jobs", "key": "partner", "id": "x"}).to_string();
+        let response = fixture.client.post(&format!("/v1/{act}"), &json);
+        assert_eq!(response.status, 200, "{act}: {response:?}");
+    }
 }
 
 #[test]
@@ -76,7 +124,9 @@ fn a_lease_is_renewed_and_released() {
     fixture.clock.advance(Duration::from_secs(15));
     // The other lease has expired.
     apply(fixture, "check", &with("z"), 200, 0);
+    apply(fixture, "renew", &with("y"), 409, 0);
     apply(fixture, "release", &with("x"), 200, 1);
+    apply(fixture, "release", &with("x"), 409, 1);
     apply(fixture, "release", &with("z"), 200, 2);
 }
 
