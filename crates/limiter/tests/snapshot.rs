@@ -56,7 +56,8 @@ fn afterwards(limiter: &Limiter, clock: &Clock) -> Vec<Decision> {
         let key = format!("key{}", turn % 4);
         decisions.push(limiter.key(&key).cost(2).check().unwrap());
         decisions.push(limiter.key(&key).cost(1).id(&turn.to_le_bytes()).settle().unwrap());
-        decisions.push(limiter.key(&key).id(&turn.to_le_bytes()).renew().unwrap());
+        // An error without a concurrency limit.
+        decisions.extend(limiter.key(&key).id(&turn.to_le_bytes()).renew());
         clock.advance(Duration::from_millis(900));
     }
     decisions

@@ -184,7 +184,7 @@ fn a_holder_learns_that_its_lease_is_gone() {
 fn what_cannot_be_there_is_an_error() {
     on_every_store(&async |url| {
         let store = open(url).await.unwrap();
-        let api = store.limiter("no leases", ["gcra 1/h burst 5", "unlimited"]).unwrap();
+        let api = store.limiter("no-leases", ["gcra 1/h burst 5", "unlimited"]).unwrap();
         let request = api.key("a").id("x");
         for result in [request.renew().await, request.release().await] {
             let error = result.unwrap_err().to_string();
@@ -195,7 +195,7 @@ fn what_cannot_be_there_is_an_error() {
         let error = open.key("a").id("x").settle().await.unwrap_err().to_string();
         assert_eq!(error, "settle: the policy counts nothing that can be reserved", "{url}");
         // Switched off for this request: there is nothing to be found, and nothing is missed.
-        let db = store.limiter("switched off", ["concurrency 1 ttl 1h"]).unwrap();
+        let db = store.limiter("switched-off", ["concurrency 1 ttl 1h"]).unwrap();
         let off = db.key("a").id("x").factor("0".parse().unwrap());
         assert!(off.renew().await.unwrap().allowed, "{url}");
         assert!(off.release().await.unwrap().allowed, "{url}");

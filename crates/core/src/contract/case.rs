@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::Suite;
 use super::generate::{ALGORITHMS, Step, limit_line, start, steps_for};
-use super::key::{Applied, TestKey};
-use crate::{Act, Limit, Span, Time};
+use super::key::{Applied, TestKey, policy_name};
+use crate::{Act, Limit, Policy, Span, Time};
 
 pub(super) type TestResult = Result<(), TestCaseError>;
 
@@ -70,10 +70,12 @@ fn case_of(variants: impl Strategy<Value = Vec<Vec<String>>>) -> impl Strategy<V
     variants.prop_flat_map(|lines| {
         let variants: Vec<Vec<Limit>> = lines.iter().map(|lines| parsed(lines)).collect();
         let steps = steps_for(&least_capacities(&variants), variants.len());
-        (start(), steps).prop_map(move |(start, steps)| Case {
-            variants: variants.clone(),
-            start,
-            steps,
+        // All variants have the same rules.
+        let policy = Policy::new(policy_name(), variants.first().cloned().unwrap_or_default());
+        (start(), steps).prop_map(move |(start, mut steps)| {
+            // A limiter refuses the others.
+            steps.retain(|step| policy.supports(step.act));
+            Case { variants: variants.clone(), start, steps }
         })
     })
 }
