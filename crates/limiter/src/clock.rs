@@ -1,18 +1,17 @@
 //! Clocks.
 
+mod counter;
+mod course;
+mod system;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use tollgate_core::Time;
 
-/// How long the counter is used before it is synchronized with the system's clocks again, in
-/// microseconds.
-const SYNC_INTERVAL: u64 = 1_000_000;
-
-/// [`SYNC_INTERVAL`] plus the maximum difference between the counters of two processors.
-const SYNC_INTERVAL_AND_SKEW: u64 = SYNC_INTERVAL + 1_000;
+use system::SystemClock;
 
 /// The clock of a store. Cheap to clone; clones are the same clock.
 ///
@@ -42,11 +41,29 @@ enum Source {
 }
 
 impl Clock {
-    /// Creates a clock with the time of this machine: wall time at the start plus monotonic time
-    /// since. It ignores it when the wall clock is set back, and follows when it is set forward.
+    /// Creates a clock with the time of this machine: wall time at the start plus the time since, sleep
+    /// included.
+    ///
+    /// It follows the wall clock, and never steps back. Where they differ it runs up to 5% faster or slower
+    /// until they agree. If the wall clock is more than a minute ahead, this clock leaps there once that
+    /// has held for a minute: a wall clock that is wrong for a moment does no harm.
     #[must_use]
     pub fn system() -> Clock {
-        Clock(Source::System(Arc::new(SystemClock::start())))
+        Clock::with_wall(SystemTime::now)
+    }
+
+    /// Creates a clock as [`system`](Clock::system) does, with another wall clock.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use tollgate::{Clock, Time};
+    ///
+    /// let clock = Clock::with_wall(|| SystemTime::UNIX_EPOCH + Duration::from_secs(1));
+    /// assert_eq!(clock.now().as_micros() / 1_000_000, 1);
+    /// ```
+    #[must_use]
+    pub fn with_wall(wall: impl Fn() -> SystemTime + Send + Sync + 'static) -> Clock {
+        Clock(Source::System(Arc::new(SystemClock::start(Box::new(wall)))))
     }
 
     /// Creates a clock that stands still until it is [advanced](Clock::advance) or
@@ -82,6 +99,17 @@ impl Clock {
         Time::from_micros(micros).unwrap_or(Time::MAX)
     }
 
+    /// Returns how far the wall clock is behind this clock, if it has been more than a minute behind and
+    /// does not agree again yet. This clock then runs slower, and windows by the calendar begin and end
+    /// too early by the wall clock.
+    #[must_use]
+    pub fn wall_behind(&self) -> Option<Duration> {
+        match &self.0 {
+            Source::System(system) => system.wall_behind(),
+            Source::Manual(_) | Source::Custom(_) => None,
+        }
+    }
+
     /// Moves a manual clock forward. Does nothing to a system clock.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual(micros) = &self.0 {
@@ -113,114 +141,5 @@ impl fmt::Debug for Clock {
             Source::Custom(_) => "custom",
         };
         write!(f, "Clock({name}, {:?})", self.now())
-    }
-}
-
-/// A fast counter that is synchronized with the system's clocks once a second: the counter alone
-/// would drift.
-struct SystemClock {
-    counter: Counter,
-    started: Instant,
-    /// Offset from the counter to the time.
-    offset: AtomicU64,
-    /// Counter value at which the next synchronization is due.
-    sync_at: AtomicU64,
-    /// Offset from the monotonic time since the start to the time. It only ever grows.
-    wall: AtomicU64,
-}
-
-impl SystemClock {
-    fn start() -> SystemClock {
-        let system = SystemClock {
-            counter: Counter::start(),
-            started: Instant::now(),
-            offset: AtomicU64::new(0),
-            sync_at: AtomicU64::new(0),
-            wall: AtomicU64::new(wall_micros()),
-        };
-        system.sync();
-        system
-    }
-
-    #[inline]
-    fn micros(&self) -> u64 {
-        let mut count = self.counter.micros();
-        // Also if the counter has gone back, as it may when a machine resumes.
-        if self.sync_at.load(Ordering::Relaxed).wrapping_sub(count) > SYNC_INTERVAL_AND_SKEW {
-            self.sync();
-            count = self.counter.micros();
-        }
-        count.saturating_add(self.offset.load(Ordering::Relaxed))
-    }
-
-    /// Reads the clocks right after each other, the wall clock first: a thread that is suspended in
-    /// between must not set the time ahead.
-    #[cold]
-    fn sync(&self) {
-        let wall = wall_micros();
-        let since = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let count = self.counter.micros();
-        let ahead = wall.saturating_sub(since);
-        let wall = self.wall.fetch_max(ahead, Ordering::Relaxed).max(ahead);
-        self.offset.store(wall.saturating_add(since).saturating_sub(count), Ordering::Relaxed);
-        self.sync_at.store(count.saturating_add(SYNC_INTERVAL), Ordering::Relaxed);
-    }
-}
-
-fn wall_micros() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Microseconds since the start, by the processor's time stamp counter.
-#[cfg(feature = "quanta")]
-struct Counter {
-    clock: quanta::Clock,
-    start: u64,
-    /// Microseconds per count, in units of 2^-64.
-    scale: u64,
-}
-
-#[cfg(feature = "quanta")]
-impl Counter {
-    fn start() -> Counter {
-        let clock = quanta::Clock::new();
-        // A multiplication by the scale replaces two multiplications and a division.
-        let nanos = clock.delta_as_nanos(0, 1 << SCALE_BITS);
-        let scale = (u128::from(nanos) << (u64::BITS - SCALE_BITS)) / 1_000;
-        let scale = u64::try_from(scale).unwrap_or(u64::MAX);
-        Counter { start: clock.raw(), scale, clock }
-    }
-
-    #[inline]
-    fn micros(&self) -> u64 {
-        let count = self.clock.raw().saturating_sub(self.start);
-        high(u128::from(count).wrapping_mul(u128::from(self.scale)))
-    }
-}
-
-/// Binary logarithm of the number of counts that the scale is computed over: some minutes, which gives
-/// a precision of one part in 10^12.
-#[cfg(feature = "quanta")]
-const SCALE_BITS: u32 = 40;
-
-#[cfg(feature = "quanta")]
-fn high(product: u128) -> u64 {
-    (product >> 64) as u64
-}
-
-/// Microseconds since the start, by the system's monotonic clock.
-#[cfg(not(feature = "quanta"))]
-struct Counter(Instant);
-
-#[cfg(not(feature = "quanta"))]
-impl Counter {
-    fn start() -> Counter {
-        Counter(Instant::now())
-    }
-
-    #[inline]
-    fn micros(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }

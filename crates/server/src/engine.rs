@@ -9,6 +9,7 @@ mod overrides;
 pub(crate) mod policies;
 pub(crate) mod probe;
 mod store;
+mod wall_clock;
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,8 +28,9 @@ use latency::Latency;
 use operation::{CandidateOperation, Operation};
 use policies::Policies;
 pub(crate) use store::{StoreHandle, is_unavailable};
+use wall_clock::WallClockLog;
 
-/// How often it is looked up whether the store has become unavailable or available.
+/// How often it is looked up whether the store has become unavailable or available, and the wall clock wrong.
 const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The answer to one operation.
@@ -48,6 +50,7 @@ pub(crate) struct Engine {
     pub(crate) sources: Option<SourceCounters>,
     pub(crate) latency: Latency,
     pub(crate) reloads: Reloads,
+    wall_clock: WallClockLog,
 }
 
 impl fmt::Debug for Engine {
@@ -70,6 +73,7 @@ impl Engine {
             inline: OutcomeCounters::new(threads),
             latency: Latency::new(threads),
             reloads: Reloads::default(),
+            wall_clock: WallClockLog::default(),
         }
     }
 
@@ -89,6 +93,12 @@ impl Engine {
     /// Returns the time by the clock of the memory store, or by this machine's if the store is remote.
     pub(crate) fn now(&self) -> Time {
         self.store.now()
+    }
+
+    /// Returns how far the wall clock of this machine is behind the time of the memory store, if that is a
+    /// fault; `None` if the store is remote and has a clock of its own.
+    pub(crate) fn wall_behind(&self) -> Option<Duration> {
+        self.store.wall_behind()
     }
 
     /// Returns the statistics of the memory store; `None` if the store is remote.
@@ -167,10 +177,9 @@ impl Engine {
     }
 
     /// Has a remote store connect, so that the first check does not have to wait for that. Then logs whenever it
-    /// becomes unavailable or available, also without any checks.
-    pub(crate) async fn watch_store(&self) {
-        let Some(layers) = self.store.layers() else { return };
-        if let Some(probe) = probe::operation() {
+    /// becomes unavailable or available, and when the wall clock is wrong, also without any checks.
+    pub(crate) async fn watch(&self) {
+        if let (Some(layers), Some(probe)) = (self.store.layers(), probe::operation()) {
             let items: SmallVec<[Item<'_>; 1]> = probe.items().collect();
             if let Ok(op) = probe.op(&items) {
                 // If it fails, the layers know.
@@ -179,6 +188,7 @@ impl Engine {
         }
         loop {
             self.store.log_change();
+            self.wall_clock.note(self.wall_behind(), || self.policies().names_by_calendar());
             tokio::time::sleep(WATCH_INTERVAL).await;
         }
     }

@@ -183,7 +183,7 @@ impl Server {
                 let serve = move |incoming| Rc::clone(&services).serve(incoming);
                 async move {
                     if let Some(engine) = first {
-                        tokio::task::spawn_local(async move { engine.watch_store().await });
+                        tokio::task::spawn_local(async move { engine.watch().await });
                     }
                     worker.run(incoming, stopped, exit, serve, last.flush()).await;
                 }

@@ -24,6 +24,8 @@ mod reload;
 mod store_failures;
 #[allow(dead_code, reason = "other tests need the rest of it")]
 mod support;
+#[path = "http_api/wall_clock.rs"]
+mod wall_clock;
 
 use support::Client;
 use tollgate::Clock;

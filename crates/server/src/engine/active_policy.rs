@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tollgate::Enforce;
 use tollgate::layers::{Distribution, OnFailure, PolicyLayers};
-use tollgate_core::{Limit, Name, Policy, Request, RequestError};
+use tollgate_core::{Limit, Name, Policy, Request, RequestError, Time};
 use tollgate_http::Dialect;
 
 use crate::config::{Override, PolicyConfig};
@@ -113,6 +113,12 @@ impl ActivePolicy {
         let is_counted = limits.iter().any(|limit| limit.capacity().is_some());
         let denies = is_counted && self.on_failure == OnFailure::Deny;
         denies || limits.iter().any(Limit::gives_leases)
+    }
+
+    /// Returns whether a limit counts in windows of the calendar.
+    pub(crate) fn counts_by_calendar(&self) -> bool {
+        let mut limits = self.applied().limits().iter();
+        limits.any(|limit| limit.windows_around(Time::EPOCH).is_some())
     }
 
     /// Returns what the layers do for it, and for its candidate, whose decisions are compared with its own.

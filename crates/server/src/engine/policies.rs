@@ -13,7 +13,7 @@ use crate::error::excerpt_lossy;
 use crate::policy::required_keys::RequiredKeys;
 use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY, unit_of_candidate_alone};
 
-/// Maximum number of policies listed in an error.
+/// Maximum number of policies listed in an error or in the log.
 const MAX_LISTED: usize = 20;
 
 /// All policies, sorted by name.
@@ -61,6 +61,13 @@ impl Policies {
     /// Returns what the layers around a remote store do for each of them.
     pub(crate) fn layers(&self) -> impl Iterator<Item = (Name, PolicyLayers)> {
         self.iter().flat_map(ActivePolicy::layers)
+    }
+
+    /// Returns the names of those that count in windows of the calendar, for the log.
+    pub(crate) fn names_by_calendar(&self) -> String {
+        let by_calendar = self.iter().filter(|policy| policy.counts_by_calendar());
+        let names = by_calendar.map(|policy| policy.name().as_str()).take(MAX_LISTED);
+        names.collect::<Vec<_>>().join(", ")
     }
 
     /// Iterates over the policies in the order of their names.

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tollgate::layers::LayeredStore;
 use tollgate::{Clock, MemoryStore, StoreStats};
@@ -89,6 +90,14 @@ impl StoreHandle {
 
     pub(super) fn now(&self) -> Time {
         self.clock.now()
+    }
+
+    /// Returns how far the wall clock is behind the time of the memory store, if that is a fault.
+    pub(super) fn wall_behind(&self) -> Option<Duration> {
+        match &self.kind {
+            Kind::Memory(_) => self.clock.wall_behind(),
+            Kind::Layered(_) | Kind::Other => None,
+        }
     }
 
     pub(super) fn stats(&self) -> Option<StoreStats> {

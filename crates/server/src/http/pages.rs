@@ -1,6 +1,7 @@
 //! Pages: liveness, readiness, metrics, policies, and the OpenAPI description.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tollgate::layers::{Distribution, Prefetch, WriteBehind};
@@ -46,8 +47,9 @@ pub(super) fn write(
             metrics::Exposition { engine, connections }.write_to(&mut response.body);
         }
         Page::Policies => {
+            let engine = &service.engine;
             response.begin(200, JSON);
-            response.body.push_str(&policies_json(&service.engine.policies()));
+            response.body.push_str(&policies_json(&engine.policies(), engine.wall_behind()));
         }
         Page::OpenApi => {
             response.begin(200, JSON);
@@ -93,6 +95,9 @@ struct ListedPolicy<'a> {
     #[serde(flatten)]
     settings: DistributionSettings,
     overrides: usize,
+    /// How far the wall clock is behind, if that matters to the policy: its windows begin and end too early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wall_clock_behind_ms: Option<u128>,
 }
 
 /// The settings of a distribution, each only if it has it.
@@ -127,7 +132,8 @@ impl DistributionSettings {
 }
 
 impl<'a> ListedPolicy<'a> {
-    fn new(policy: &'a ActivePolicy) -> ListedPolicy<'a> {
+    fn new(policy: &'a ActivePolicy, wall_behind: Option<Duration>) -> ListedPolicy<'a> {
+        let wall_behind = wall_behind.filter(|_| policy.counts_by_calendar());
         let lines = |limits: &[Limit]| limits.iter().map(ToString::to_string).collect();
         ListedPolicy {
             name: policy.name().as_str(),
@@ -139,16 +145,19 @@ impl<'a> ListedPolicy<'a> {
             distribution: policy.distribution().name(),
             settings: DistributionSettings::of(policy.distribution()),
             overrides: policy.overrides(),
+            wall_clock_behind_ms: wall_behind.map(|behind| behind.as_millis()),
         }
     }
 }
 
-fn policies_json(policies: &Policies) -> String {
+fn policies_json(policies: &Policies, wall_behind: Option<Duration>) -> String {
     #[derive(Serialize)]
     struct List<'a> {
         policies: Vec<ListedPolicy<'a>>,
     }
-    let list = List { policies: policies.iter().map(ListedPolicy::new).collect() };
+    let list = List {
+        policies: policies.iter().map(|policy| ListedPolicy::new(policy, wall_behind)).collect(),
+    };
     // Serializing strings and numbers cannot fail.
     serde_json::to_string(&list).unwrap_or_default()
 }

@@ -105,6 +105,13 @@ impl Exposition {
             up,
         )?;
         let Some(stats) = self.engine.stats() else { return Ok(()) };
+        let behind = self.engine.wall_behind().unwrap_or_default().as_secs();
+        gauge(
+            encoder,
+            "wall_clock_behind_seconds",
+            "How far the wall clock is behind the server's time, after it was more than a minute",
+            i64::try_from(behind).unwrap_or(i64::MAX),
+        )?;
         gauge(encoder, "keys", "Number of states kept in memory", whole(stats.keys))?;
         gauge(
             encoder,
