@@ -314,6 +314,12 @@ fn validate_warns_of_what_is_most_likely_a_mistake() {
         assert_eq!(warning(config("nodes = 1", policy)), None);
     }
     assert_eq!(warning(config("", "")), None);
+    assert_eq!(warning(config("", "generation = 2")), None);
+    let jobs =
+        "[policy.jobs]\nlimits = [\"gcra 1/s\", \"concurrency 2 ttl 30s\"]\ngeneration = 2\n";
+    let found = warning(file(".toml", jobs)).unwrap();
+    let expected = "policy.jobs has a concurrency limit and generation = 2: leases";
+    assert!(found.starts_with(expected), "{found}");
 }
 
 #[test]

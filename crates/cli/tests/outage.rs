@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -45,9 +45,7 @@ impl Config {
 
     /// Starts a server, whose log goes to a pipe.
     fn serve(&self) -> Serving {
-        let mut command = Command::new(cargo_bin!("tollgate"));
-        command.args(["--color", "never"]).stderr(Stdio::piped());
-        Serving::run(command, &["--config", self.path.to_str().unwrap()])
+        Serving::with_log(&["--config", self.path.to_str().unwrap()])
     }
 }
 
@@ -62,14 +60,6 @@ on_failure = \"deny\"
 limits = [\"fixed-window 8/year\"]
 on_failure = \"local\"
 ";
-
-/// Stops the server and returns its log.
-fn log(mut serving: Serving) -> String {
-    serving.signal("TERM");
-    let mut log = String::new();
-    serving.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-    log
-}
 
 fn wait_for_readiness(serving: &Serving, status: u16, text: &str) {
     wait_until(text, TIMEOUT, || {
@@ -124,7 +114,7 @@ fn policies_answer_by_their_failure_mode_until_redis_is_back() {
     });
     let (_, decision) = serving.check("local", "fresh");
     assert_eq!((&decision["remaining"], &decision["degraded"]), (&5.into(), &().into()));
-    let log = log(serving);
+    let log = serving.log();
     let lost = log.find("store unavailable: ").unwrap_or_else(|| panic!("{log}"));
     assert!(log[lost..].contains("store available again"), "{log}");
 }
@@ -188,7 +178,7 @@ fn it_starts_while_redis_is_down() {
     wait_for_readiness(&serving, 200, "ready");
     assert_eq!(serving.check("open", "b").1["degraded"], serde_json::Value::Null);
     assert_eq!(serving.sample("tollgate_store_up"), 1);
-    let log = log(serving);
+    let log = serving.log();
     assert_eq!(log.matches("store unavailable: ").count(), 1, "{log}");
     assert!(log.contains("; policies answer by on_failure until it is back"), "{log}");
     assert!(log.contains("store available again"), "{log}");
@@ -206,7 +196,7 @@ fn a_short_outage_without_further_calls_ends_in_metrics_and_log() {
     redis.restart();
     wait_until("the store is up", TIMEOUT, || serving.sample("tollgate_store_up") == 1);
     thread::sleep(3 * LOG_INTERVAL);
-    let log = log(serving);
+    let log = serving.log();
     let lost = log.find("store unavailable: ").unwrap_or_else(|| panic!("{log}"));
     assert!(log[lost..].contains("store available again"), "{log}");
 }
@@ -219,7 +209,7 @@ fn a_stop_during_an_outage_logs_what_is_lost() {
     for _ in 0..5 {
         assert_eq!(serving.check("open", "a").0, 200);
     }
-    let log = log(serving);
+    let log = serving.log();
     assert!(log.contains("it will never count some of what was allowed"), "{log}");
     assert!(log.contains("uncharged_keys=1"), "{log}");
 }

@@ -165,6 +165,33 @@ fn a_change_is_seen_without_a_signal() {
     }
 }
 
+/// The log says which state starts empty.
+#[test]
+fn another_generation_and_another_rule_are_logged() {
+    let file = File::new(&config(7));
+    let serving = Serving::with_log(&["--config", file.path()]);
+    assert_eq!(serving.check("api", "a").1["remaining"], 6);
+    let other_rule = "[policy.api]\nlimits = [\"gcra 1/h burst 7\"]\n".to_owned();
+    let turns = [
+        config(9),
+        format!("{}generation = 2\n", config(9)),
+        format!("{other_rule}generation = 2\n"),
+    ];
+    for (turn, text) in turns.iter().enumerate() {
+        replace(&file.path, text);
+        wait_for_reloads(&serving, "success", turn as u64 + 1);
+    }
+    assert_eq!(serving.check("api", "a").1["remaining"], 6);
+    let log = serving.log();
+    let empty: Vec<&str> = log.lines().filter(|line| line.contains("starts empty")).collect();
+    let [generation, rule] = empty.as_slice() else { panic!("{log}") };
+    let expected = "policy api has another generation (2) than before, so its state starts empty";
+    assert!(generation.contains(expected), "{log}");
+    let expected =
+        "policy api: gcra 1/h burst 7 uses another rule than before, so its state starts empty";
+    assert!(rule.contains(expected), "{log}");
+}
+
 /// An editor may empty a file before it writes it: that must not remove all policies.
 #[test]
 fn an_empty_file_changes_nothing() {

@@ -115,6 +115,9 @@ impl Name {
     /// The name of the policy used by a check that names none.
     pub const DEFAULT: &'static str = "default";
 
+    /// The generation of a policy that says nothing else.
+    pub const FIRST_GENERATION: u32 = 1;
+
     /// The subject of `per all`, which counts all keys together.
     pub(crate) const ALL: &'static str = "all";
 
@@ -137,6 +140,26 @@ impl Name {
 
     fn of(text: &str) -> Name {
         Name { text: text.into(), digest: digest(text) }
+    }
+
+    /// Returns the name that the state of a policy is kept under in one of its generations. It is the name
+    /// itself in the [first](Name::FIRST_GENERATION), and otherwise one that no policy has.
+    ///
+    /// ```
+    /// use tollgate_core::Name;
+    ///
+    /// let api = Name::new("api")?;
+    /// assert_eq!(api.of_generation(Name::FIRST_GENERATION), api);
+    /// assert_ne!(api.of_generation(2), api.of_generation(3));
+    /// # Ok::<(), tollgate_core::InvalidKey>(())
+    /// ```
+    #[must_use]
+    pub fn of_generation(&self, generation: u32) -> Name {
+        match generation {
+            Name::FIRST_GENERATION => self.clone(),
+            // A character that a name cannot have.
+            _ => Name::of(&format!("{self}#{generation}")),
+        }
     }
 
     /// Returns the text.

@@ -19,6 +19,7 @@ fn server() -> Server {
         .http("127.0.0.1:0".parse().unwrap())
         .policy(policy("default", &["gcra 1000000/s burst 1000000"]))
         .policy(policy("tight", &["fixed-window 1/year"]))
+        .policy(policy("jobs", &["concurrency 2 ttl 30s"]))
         .policy(policy("login", &["gcra 5/min per ip", "concurrency 10 ttl 30s per user"]))
         .start()
         .unwrap()

@@ -230,7 +230,8 @@ impl Operation {
                 matches_proxy_check(&response, decision, remaining)
             }
             Ok(decision) => {
-                (response.status == if decision.allowed { 200 } else { 429 })
+                let denied = if decision.not_found { 409 } else { 429 };
+                (response.status == if decision.allowed { 200 } else { denied })
                     && from_json(&response.json()) == numbers(decision)
             }
         };

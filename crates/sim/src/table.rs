@@ -101,26 +101,10 @@ impl fmt::Display for Summary {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::{Act, PlainStore};
-
     use super::*;
     use crate::{Simulator, Step};
 
-    /// Creates a simulator on a store that finds no reservation and no lease.
-    fn simulator() -> Simulator {
-        let store = PlainStore::default();
-        let limits = vec!["gcra 1/s burst 1".parse().unwrap()];
-        Simulator::with_store(
-            limits,
-            Box::new(move |op, at| {
-                let mut decision = store.apply_one(op, at)?;
-                decision.allowed &= !matches!(op.act, Act::Settle | Act::Release | Act::Renew);
-                Ok(decision)
-            }),
-        )
-    }
-
-    /// Steps, and the summary after them, without its colours.
+    /// Steps that find no reservation and no lease, and the summary after them, without its colours.
     const SUMMARIES: [(&[&str], &str); 4] = [
         (&[r#"{"t_ms":0}"#], "1 step: 1 allowed, 0 denied (0.0%)"),
         (&[r#"{"t_ms":0,"op":"charge","cost":9}"#], "1 step: 0 allowed, 0 denied (0.0%)"),
@@ -142,7 +126,8 @@ mod tests {
     #[test]
     fn the_summary_counts_denied_only_of_what_can_be_denied() {
         for (lines, expected) in SUMMARIES {
-            let mut simulator = simulator();
+            let mut simulator =
+                Simulator::new(["gcra 1/s burst 1", "concurrency 9 ttl 1s"]).unwrap();
             let mut summary = Summary::default();
             for line in lines {
                 let step = Step::parse(line).unwrap();

@@ -144,8 +144,8 @@ impl Reloader {
     fn report(&mut self, new: Config) {
         tracing::info!(policies = new.policies.len(), "config reloaded");
         super::log_warnings(&new);
-        for limit in limits_without_state(&self.policies, &new.policies) {
-            tracing::warn!("{limit} uses another rule than before, so its state starts empty");
+        for what in without_state(&self.policies, &new.policies) {
+            tracing::warn!("{what} than before, so its state starts empty");
         }
         if self.started.server != new.server {
             tracing::warn!("[server] has changed: restart the server to apply it");
@@ -157,15 +157,21 @@ impl Reloader {
     }
 }
 
-/// Returns the limits whose state starts empty, because the state of another rule cannot be converted.
-fn limits_without_state(old: &[PolicyConfig], new: &[PolicyConfig]) -> Vec<String> {
+/// Returns the policies and limits whose state starts empty: those of another generation, and those of another
+/// rule, whose state cannot be converted.
+fn without_state(old: &[PolicyConfig], new: &[PolicyConfig]) -> Vec<String> {
     let mut found = Vec::new();
-    for policy in new.iter().map(|config| &config.policy) {
-        let is_same = |config: &&PolicyConfig| config.policy.name() == policy.name();
+    for new in new {
+        let name = new.policy.name();
+        let is_same = |config: &&PolicyConfig| config.policy.name() == name;
         let Some(old) = old.iter().find(is_same) else { continue };
-        for (old, new) in old.policy.limits().iter().zip(policy.limits()) {
+        if old.generation != new.generation {
+            found.push(format!("policy {name} has another generation ({})", new.generation));
+            continue;
+        }
+        for (old, new) in old.policy.limits().iter().zip(new.policy.limits()) {
             if !new.keeps_state_of(old) {
-                found.push(format!("policy {}: {new}", policy.name()));
+                found.push(format!("policy {name}: {new} uses another rule"));
             }
         }
     }

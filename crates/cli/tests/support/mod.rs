@@ -25,6 +25,21 @@ impl Serving {
         Serving::run(Command::new(cargo_bin!("tollgate")), args)
     }
 
+    /// Starts a server whose log goes to a pipe; [`log`](Serving::log) returns it.
+    pub(crate) fn with_log(args: &[&str]) -> Serving {
+        let mut command = Command::new(cargo_bin!("tollgate"));
+        command.args(["--color", "never"]).stderr(Stdio::piped());
+        Serving::run(command, args)
+    }
+
+    /// Stops the server and returns its log.
+    pub(crate) fn log(mut self) -> String {
+        self.signal("TERM");
+        let mut log = String::new();
+        self.process.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        log
+    }
+
     /// Starts a server by a command that runs the program.
     pub(crate) fn run(mut command: Command, args: &[&str]) -> Serving {
         command.args(["serve", "--resp", "127.0.0.1:0", "--http", "127.0.0.1:0"]).args(args);

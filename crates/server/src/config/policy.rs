@@ -35,6 +35,8 @@ pub struct PolicyConfig {
     /// Who decides the checks: a remote store, or the server from what it knows. Only [`Distribution::Strict`]
     /// is possible for limits of different subjects; see [`Distribution::is_possible_for`] for others.
     pub distribution: Distribution,
+    /// Another number forgets all state of the policy.
+    pub generation: u32,
 }
 
 impl PolicyConfig {
@@ -49,6 +51,7 @@ impl PolicyConfig {
             headers: Dialect::default(),
             on_failure: OnFailure::default(),
             distribution: Distribution::default(),
+            generation: Name::FIRST_GENERATION,
         }
     }
 
@@ -123,6 +126,11 @@ impl PolicyConfig {
         if let Some(value) = table.take("on_failure") {
             let choices = OnFailure::ALL.map(|mode| (mode.name(), mode));
             self.on_failure = value.choice(diagnostics, &choices).unwrap_or_default();
+        }
+        if let Some(value) = table.take("generation") {
+            let generation = value.whole(diagnostics, 0..=u64::from(u32::MAX));
+            let generation = generation.and_then(|number| u32::try_from(number).ok());
+            self.generation = generation.unwrap_or(self.generation);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is valid in a config, and most likely not what was meant.
 
 use tollgate::layers::{Distribution, OnFailure};
+use tollgate_core::{Limit, Name};
 
 use super::{Config, PolicyConfig};
 
@@ -27,8 +28,23 @@ impl Config {
                  servers that share the store"
             ))
         });
-        without_nodes.next().filter(|_| is_unknown).into_iter().collect()
+        let without_nodes = without_nodes.next().filter(|_| is_unknown);
+        without_nodes.into_iter().chain(self.policies.iter().filter_map(forgets_leases)).collect()
     }
+}
+
+/// Returns what a new generation of a policy does to leases that are held.
+fn forgets_leases(policy: &PolicyConfig) -> Option<String> {
+    let has_leases = policy.policy.limits().iter().any(Limit::gives_leases);
+    let is_first = policy.generation == Name::FIRST_GENERATION;
+    (has_leases && !is_first).then(|| {
+        let name = policy.policy.name();
+        format!(
+            "policy.{name} has a concurrency limit and generation = {}: leases that were taken in another \
+             generation are not counted, so that more may be held until the last of them ends",
+            policy.generation
+        )
+    })
 }
 
 /// Returns the setting of a policy that depends on the number of servers, if it has one, and what happens if that

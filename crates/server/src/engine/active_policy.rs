@@ -18,6 +18,9 @@ use crate::policy::required_keys::RequiredKeys;
 #[derive(Debug)]
 pub(crate) struct ActivePolicy {
     policy: Policy,
+    generation: u32,
+    /// The name that its state is kept under.
+    state_name: Name,
     /// A policy without limits while enforcement is off: nothing is counted then.
     off: Option<Policy>,
     enforce: Enforce,
@@ -46,7 +49,8 @@ pub(crate) struct ChangedLimits {
 
 impl ActivePolicy {
     pub(crate) fn new(config: PolicyConfig, counts: Arc<OutcomeCounters>) -> ActivePolicy {
-        let PolicyConfig { policy, enforce, candidate, overrides, headers, .. } = config;
+        let PolicyConfig { policy, enforce, candidate, overrides, headers, generation, .. } =
+            config;
         let line = |limit: &Limit| serde_json::Value::from(limit.to_string()).to_string().into();
         let off = (enforce == Enforce::Off).then(|| Policy::new(policy.name().clone(), Vec::new()));
         // Overrides fit: that is checked when a policy is set.
@@ -63,7 +67,9 @@ impl ActivePolicy {
             required: RequiredKeys::of(policy.limits()),
             has_units: policy.limits().iter().any(|limit| limit.unit().is_some()),
             lines: off.as_ref().unwrap_or(&policy).limits().iter().map(line).collect(),
-            candidate: candidate_policy(&policy, candidate).filter(|_| off.is_none()),
+            candidate: candidate_policy(&policy, generation, candidate).filter(|_| off.is_none()),
+            generation,
+            state_name: policy.name().of_generation(generation),
             policy,
             off,
             counts,
@@ -82,6 +88,15 @@ impl ActivePolicy {
 
     pub(crate) fn name(&self) -> &Name {
         self.policy.name()
+    }
+
+    /// Returns the name that its state is kept under, which is another in each generation.
+    pub(crate) fn state_name(&self) -> &Name {
+        &self.state_name
+    }
+
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
     }
 
     pub(crate) fn enforce(&self) -> Enforce {
@@ -126,8 +141,9 @@ impl ActivePolicy {
         let layers = PolicyLayers::default()
             .with_on_failure(self.on_failure)
             .with_distribution(self.distribution);
-        let policies = [Some(&self.policy), self.candidate.as_ref()].into_iter().flatten();
-        policies.map(move |policy| (policy.name().clone(), layers))
+        let candidate = self.candidate.as_ref().map(Policy::name);
+        let names = [Some(&self.state_name), candidate].into_iter().flatten();
+        names.map(move |name| (name.clone(), layers))
     }
 
     /// Returns whether its limits may take costs of different units.
@@ -193,11 +209,12 @@ fn scaled<'l>(
     Ok(limits)
 }
 
-fn candidate_policy(policy: &Policy, limits: Vec<Limit>) -> Option<Policy> {
+/// Returns the candidate's policy, whose name is the one that its state is kept under.
+fn candidate_policy(policy: &Policy, generation: u32, limits: Vec<Limit>) -> Option<Policy> {
     if limits.is_empty() {
         return None;
     }
     // The name fits: that is checked when a policy is set. Under the same name they would count together.
     let name = Name::new(&format!("{}{CANDIDATE_SUFFIX}", policy.name().as_str())).ok()?;
-    Some(Policy::new(name, limits))
+    Some(Policy::new(name.of_generation(generation), limits))
 }

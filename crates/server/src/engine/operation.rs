@@ -67,6 +67,14 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// Returns the name that the state is kept under.
+    fn state_name(&self) -> &Name {
+        match &self.limits {
+            Limits::Policy(policy) | Limits::Changed(policy, _) => policy.state_name(),
+            Limits::Inline(policy, _) => policy,
+        }
+    }
+
     pub(crate) fn act(&self) -> Act {
         self.act
     }
@@ -153,7 +161,7 @@ impl<'a> Operation<'a> {
     /// # Errors
     /// Fails if the id is invalid, which was checked when the operation was created.
     pub(crate) fn op<'o>(&'o self, items: &'o [Item<'o>]) -> Result<Op<'o>, RequestError> {
-        self.request.op(self.policy_name(), items, self.act)
+        self.request.op(self.state_name(), items, self.act)
     }
 }
 

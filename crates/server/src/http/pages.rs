@@ -95,6 +95,7 @@ struct ListedPolicy<'a> {
     #[serde(flatten)]
     settings: DistributionSettings,
     overrides: usize,
+    generation: u32,
     /// How far the wall clock is behind, if that matters to the policy: its windows begin and end too early.
     #[serde(skip_serializing_if = "Option::is_none")]
     wall_clock_behind_ms: Option<u128>,
@@ -145,6 +146,7 @@ impl<'a> ListedPolicy<'a> {
             distribution: policy.distribution().name(),
             settings: DistributionSettings::of(policy.distribution()),
             overrides: policy.overrides(),
+            generation: policy.generation(),
             wall_clock_behind_ms: wall_behind.map(|behind| behind.as_millis()),
         }
     }

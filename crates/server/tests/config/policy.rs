@@ -1,7 +1,15 @@
 //! `[policy.NAME]`.
 
 /// Config files and the errors they give.
-pub(crate) const CASES: [(&str, &str); 34] = [
+pub(crate) const CASES: [(&str, &str); 36] = [
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ngeneration = -1",
+        "3:14: policy.a.generation is -1; expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\ngeneration = \"2\"",
+        "3:14: policy.a.generation is a string; expected a whole number from 0 to 4294967295",
+    ),
     (
         "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
         "1:9: policy: name \"a b\" contains ' '; expected letters, digits, '-', '_' or '.'",
@@ -32,7 +40,7 @@ pub(crate) const CASES: [(&str, &str); 34] = [
         "[policy.cl.throttle]\nlimits = [\"gcra 1/s\"]",
         "1:9: missing key policy.cl.limits; expected limits = [\"…\"]\n1:12: unknown key \
          policy.cl.throttle; expected limits, candidate, overrides, enforce, headers, \
-         distribution, flush, cap, read, max_slice or on_failure",
+         distribution, flush, cap, read, max_slice, on_failure or generation",
     ),
     ("[policy.a]", "1:9: missing key policy.a.limits; expected limits = [\"…\"]"),
     ("[policy.a]\nlimits = []", "2:10: policy.a.limits is empty; expected at least one limit"),

@@ -29,6 +29,31 @@ fn counts_survive_a_reload() {
     assert_eq!(samples(&mut fixture.client)[&decisions("p", "allowed")], 7.0);
 }
 
+/// Another generation forgets everything, also open reservations, ids and what a candidate counted. The one before is
+/// still there.
+#[test]
+fn another_generation_starts_afresh() {
+    let generation = |number: u32| {
+        let limits = limits("fixed-window 5/h");
+        policies(&format!("{limits}\ncandidate = [\"fixed-window 3/h\"]\ngeneration = {number}"))
+    };
+    let mut fixture = Fixture::new(&limits("fixed-window 5/h"));
+    let body = "{\"policy\":\"p\",\"key\":\"a\",\"cost\":4,\"id\":\"x\"}";
+    assert_eq!(fixture.client.post("/v1/reserve", body).status, 200);
+    // The number that it has if none is given.
+    fixture.server.set_policies(&generation(1)).unwrap();
+    assert_eq!(fixture.check("p", "a"), (true, Some(5), Some(0)));
+    fixture.server.set_policies(&generation(2)).unwrap();
+    assert_eq!(fixture.client.post("/v1/settle", body).status, 409);
+    assert_eq!(fixture.check("p", "a"), (true, Some(5), Some(4)));
+    assert_eq!(fixture.client.post("/v1/reserve", body).decision(), (true, Some(5), Some(0)));
+    fixture.server.set_policies(&generation(1)).unwrap();
+    assert_eq!(fixture.check("p", "a"), (false, Some(5), Some(0)));
+    let policies = fixture.client.get("/v1/policies").json();
+    assert_eq!(policies["policies"][0]["generation"], 1);
+    assert_eq!(samples(&mut fixture.client)[&decisions("p", "allowed")], 4.0);
+}
+
 #[test]
 fn policies_can_be_added_and_removed() {
     let mut fixture = Fixture::new(&limits("fixed-window 2/h"));
