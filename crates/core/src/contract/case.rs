@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-fn parsed(lines: &[String]) -> Vec<Limit> {
+pub(super) fn parsed(lines: &[String]) -> Vec<Limit> {
     lines.iter().filter_map(|line| line.parse().ok()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::case::{TestResult, later};
+use super::case::{TestResult, later, parsed};
 use super::generate::{ALGORITHMS, Step, limit_line, start};
 use super::{Suite, TestKey, expect_ok};
 use crate::{Act, Decision, Limit, Span, Time};
@@ -16,11 +16,7 @@ fn step(act: Act, id: &'static str, costs: &[u64]) -> Step {
     Step { id: Some(id), costs: costs.to_vec(), ..Step::new(act, 1) }
 }
 
-fn parsed(lines: &[String]) -> Vec<Limit> {
-    lines.iter().filter_map(|line| line.parse().ok()).collect()
-}
-
-/// Generates an operation, an id, one or two limits, the last of which gives leases, and the start.
+/// Generates an operation, one or two limits, the last of which gives leases, and the start.
 fn beside_a_lease() -> impl Strategy<Value = (Act, Vec<String>, Time)> {
     let any = proptest::sample::select(&ALGORITHMS[..]).prop_flat_map(limit_line);
     let before = proptest::option::of(any);
