@@ -86,8 +86,9 @@ impl<'a> RateLimitHeaders<'a> {
         self.now
     }
 
+    /// Returns whether the client can be told to wait: not if there was nothing to act on.
     pub(crate) fn is_denied(&self) -> bool {
-        !self.decision.allowed
+        !self.decision.allowed && !self.decision.not_found
     }
 
     /// Returns every limit of the policy with its name.

@@ -19,7 +19,7 @@ impl Scene {
         Scene { store: PlainStore::default(), policy, now }
     }
 
-    /// Applies an operation; `None` if the store returns an error.
+    /// Applies an operation; `None` if the policy cannot have it or the store returns an error.
     pub(crate) fn apply(
         &self,
         act: Act,
@@ -29,7 +29,7 @@ impl Scene {
     ) -> Option<Decision> {
         let request = Request::of(KEY).cost(cost);
         let request = id.into_iter().fold(request, Request::id);
-        request.with_op(&self.policy, act, |op| self.store.apply_one(op, at)).unwrap().ok()
+        request.with_op(&self.policy, act, |op| self.store.apply_one(op, at)).ok()?.ok()
     }
 
     pub(crate) fn headers<'a>(&'a self, decision: &'a Decision) -> RateLimitHeaders<'a> {

@@ -121,7 +121,7 @@ fn every_operation_on_a_damaged_value_ends() {
                 keys.set(&damaged);
                 let results = client.apply_all(operations, None).into_iter();
                 let mut errors = results.filter_map(Result::err);
-                assert!(errors.all(has_ended), "{operations:?} of {damaged:?}");
+                assert!(errors.all(|error| has_ended(&error)), "{operations:?} of {damaged:?}");
             };
             for act in Act::ALL {
                 assert_end(&[policy.operation(act, 1).id("held")]);
@@ -137,8 +137,8 @@ fn every_operation_on_a_damaged_value_ends() {
 }
 
 /// Returns whether an operation that failed got a reply.
-fn has_ended(error: StoreError) -> bool {
-    !with_causes(&error).contains("timed out")
+fn has_ended(error: &StoreError) -> bool {
+    !with_causes(error).contains("timed out")
 }
 
 /// Levels that would fade for ever, and that no comparison holds for.

@@ -98,12 +98,12 @@ pub(crate) const CASES: [(&str, &str); 36] = [
         "[policy.a]\nlimts = [\"gcra 1/s\"]",
         "1:9: missing key policy.a.limits; expected limits = [\"…\"]\n2:1: unknown key \
          policy.a.limts; expected limits, candidate, overrides, enforce, headers, distribution, \
-         flush, cap, read, max_slice or on_failure (did you mean \"limits\"?)",
+         flush, cap, read, max_slice, on_failure or generation (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nlimit = \"gcra 1/s\"",
         "3:1: unknown key policy.a.limit; expected limits, candidate, overrides, enforce, \
-         headers, distribution, flush, cap, read, max_slice or on_failure (did you mean \"limits\"?)",
+         headers, distribution, flush, cap, read, max_slice, on_failure or generation (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \"shadw\"",

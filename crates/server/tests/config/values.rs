@@ -62,8 +62,8 @@ fn the_example_of_the_design_is_valid() {
 fn unsupported_settings_are_reported() {
     let expected = "3:19: server.trusted_proxies is not supported yet\n\
                     4:15: server.ipv6_prefix is not supported yet\n\
-                    25:1: rule is not supported yet\n\
-                    30:2: lists is not supported yet";
+                    26:1: rule is not supported yet\n\
+                    31:2: lists is not supported yet";
     assert_eq!(lines(&parse(DESIGN).unsupported), expected);
     let rest = "[server]\ngrpc = \"127.0.0.1:8081\"\n\
                 tls = { cert = \"a\", key = \"b\", client_ca = \"c\" }\n\

@@ -24,7 +24,7 @@ const WRONG_USAGE: [&str; 9] = [
     " api COST 1",
 ];
 
-const ERRORS: [(&str, &str); 29] = [
+const ERRORS: [(&str, &str); 30] = [
     ("TG.PEEK api", "ERR usage: TG.PEEK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]"),
     (
         "TG.REFUND api",
@@ -55,6 +55,7 @@ const ERRORS: [(&str, &str); 29] = [
     ("TG.SETTLE api k COST 2", "ERR TG.SETTLE requires an ID"),
     ("TG.RELEASE db k", "ERR TG.RELEASE requires an ID"),
     ("TG.RENEW db k", "ERR TG.RENEW requires an ID"),
+    ("TG.RENEW api k ID x", "ERR renew: the policy has no concurrency limit, which gives leases"),
     ("TG.CHECK nope k", "ERR unknown policy 'nope': expected one of api, db, login"),
     ("TG.CHECK API k", "ERR unknown policy 'API': expected one of api, db, login"),
     ("TG.CHECK \"\" k", "ERR unknown policy '': expected one of api, db, login"),
@@ -126,9 +127,9 @@ const UNUSUAL: [(&str, [i64; 5]); 15] = [
     ("TG.CHECK api a ID x", [1, 5, 2, 0, 3_000]),
     ("TG.PEEK api COST", [1, 5, 5, 0, 0]),
     ("TG.PEEK api ip=1", [1, 5, 5, 0, 0]),
-    ("TG.SETTLE api a COST 1 ID nobody", [1, 5, 2, 0, 3_000]),
-    ("TG.RENEW db a ID nobody", [1, 5, 5, 0, 0]),
-    ("TG.RELEASE db a ID nobody", [1, 5, 5, 0, 0]),
+    ("TG.SETTLE api a COST 1 ID nobody", [0, 5, 2, 0, 3_000]),
+    ("TG.RENEW db a ID nobody", [0, 5, 5, 0, 0]),
+    ("TG.RELEASE db a ID nobody", [0, 5, 5, 0, 0]),
     ("TG.PEEK login user=2 ip=a=b", [1, 3, 3, 0, 0]),
     ("TG.PEEK login \"ip=1 user=a b\"", [1, 3, 3, 0, 0]),
     // A client that controls its user name must not control its address with it.
