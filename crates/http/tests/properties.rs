@@ -175,7 +175,8 @@ proptest! {
             for dialect in Dialect::ALL {
                 let fields = fields(&scene.headers(decision), dialect);
                 let retry = value_of(&fields, "retry-after").map(|s| s.parse::<u64>().unwrap());
-                let can_pass = !decision.allowed && decision.retry_after.is_some();
+                let is_denied = !decision.allowed && !decision.not_found;
+                let can_pass = is_denied && decision.retry_after.is_some();
                 prop_assert_eq!(retry.is_some(), can_pass);
                 let Some(seconds) = retry else { continue };
                 prop_assert!(seconds >= 1);
