@@ -165,7 +165,7 @@ fn a_change_is_seen_without_a_signal() {
     }
 }
 
-/// The log says which state starts empty.
+/// The log says which state does not go on.
 #[test]
 fn another_generation_and_another_rule_are_logged() {
     let file = File::new(&config(7));
@@ -183,9 +183,10 @@ fn another_generation_and_another_rule_are_logged() {
     }
     assert_eq!(serving.check("api", "a").1["remaining"], 6);
     let log = serving.log();
-    let empty: Vec<&str> = log.lines().filter(|line| line.contains("starts empty")).collect();
-    let [generation, rule] = empty.as_slice() else { panic!("{log}") };
-    let expected = "policy api has another generation (2) than before, so its state starts empty";
+    let lost: Vec<&str> = log.lines().filter(|line| line.contains(" policy api")).collect();
+    let [generation, rule] = lost.as_slice() else { panic!("{log}") };
+    let expected =
+        "policy api has generation 2 now: what was counted in generation 1 does not count any more";
     assert!(generation.contains(expected), "{log}");
     let expected =
         "policy api: gcra 1/h burst 7 uses another rule than before, so its state starts empty";

@@ -110,6 +110,7 @@ impl<'s> Suite<'s> {
         self.a_limit_that_occurs_twice_has_two_states();
         self.settling_is_never_more_generous();
         self.settling_is_exact_over_other_cost();
+        self.reservations_that_overlap_give_back_all();
         self.ids_make_a_retry_safe();
         self.settle_and_reset_are_done_once();
         self.release_and_reset_forget_ids();

@@ -38,6 +38,7 @@ laws! {
     a_limit_that_occurs_twice_has_two_states
     settling_is_never_more_generous
     settling_is_exact_over_other_cost
+    reservations_that_overlap_give_back_all
     ids_make_a_retry_safe
     settle_and_reset_are_done_once
     release_and_reset_forget_ids

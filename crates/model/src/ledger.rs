@@ -139,25 +139,35 @@ impl Ledger {
         };
         let counting = self.replay(rule);
         let when = deciding_instant(counting.as_ref(), t).max(reservation.at);
-        let refundable = counting.refundable(when, reservation.at, id);
-        let change = correction(&reservation, actual, refundable);
-        let mut written = self.with_at(rule, t, when, change)?;
-        written.ledger.forget(id);
-        written.ledger.lower_refunds(rule, &reservation, actual);
-        Ok(written)
+        let least = reservation.max_refund.min(counting.refundable(when, reservation.at, id));
+        let change = correction(&reservation, actual, least);
+        let Written { ledger, changed } = self.with_at(rule, t, when, change)?;
+        let mut reservations = self.clone();
+        reservations.forget(id);
+        if changed {
+            reservations.reservations.retain(|reservation| t < reservation.until);
+            reservations.cap_refunds(counting.as_ref(), when);
+        }
+        reservations.lower_refunds(rule, &reservation, actual, least);
+        let mut ledger = Ledger { reservations: reservations.reservations, ..ledger };
+        if changed {
+            ledger.cap_refunds(ledger.replay(rule).as_ref(), when);
+        }
+        Ok(Written { ledger, changed })
     }
 
     /// Lowers the refunds of other reservations: with the actual cost from the start, there would
-    /// have been less to refund.
-    fn lower_refunds(&mut self, rule: &Rule, settled: &Reservation, actual: u64) {
+    /// have been less to refund since then.
+    fn lower_refunds(&mut self, rule: &Rule, settled: &Reservation, actual: u64, least: u64) {
         let less = settled.estimate.saturating_sub(actual);
         for reservation in &mut self.reservations {
-            reservation.max_refund = reservation.max_refund.saturating_sub(overlap(
-                rule,
-                less,
-                settled.at,
-                reservation.at,
-            ));
+            let overlap = overlap(rule, less, settled.at, reservation.at);
+            // If the difference had been missing in all the time that the other was open.
+            let always = reservation.max_refund.saturating_sub(overlap);
+            // If the other's least was before, when the difference was not there.
+            let since = least.saturating_sub(less).min(reservation.max_refund);
+            let was_before = reservation.at <= settled.at;
+            reservation.max_refund = if was_before { always.max(since) } else { always };
         }
     }
 }
@@ -183,13 +193,13 @@ fn too_much(rule: &Rule, counting: &dyn Counting, when: u64) -> bool {
     lasts || counting.overflows(when)
 }
 
-fn correction(reservation: &Reservation, actual: u64, refundable: u64) -> Change {
-    let Reservation { id, at, estimate, max_refund, .. } = *reservation;
+fn correction(reservation: &Reservation, actual: u64, least: u64) -> Change {
+    let Reservation { id, at, estimate, .. } = *reservation;
     if actual > estimate {
         let cost = actual - estimate;
         Change::TakeLate { cost, first: estimate, at, id }
     } else {
-        let cost = (estimate - actual).min(max_refund).min(refundable);
+        let cost = (estimate - actual).min(least);
         Change::GiveBack { cost, at, id }
     }
 }

@@ -160,7 +160,7 @@ do
   local applied = false
   if settled then
     local before, _ = write_reservations(reservations)
-    local actual, debt_too_large = cost, false
+    local actual, debt_too_large, least = cost, false, 0
     --+ drop_expired_reservations
     --+ cap_refundable
     if actual > settled[AMOUNT] then
@@ -171,26 +171,29 @@ do
     else
       local reservation, cost, refundable = settled, settled[AMOUNT] - actual, 0
       --+ refundable
-      if settled[REFUNDABLE] < cost then cost = settled[REFUNDABLE] end
-      if refundable < cost then cost = refundable end
+      least = settled[REFUNDABLE] < refundable and settled[REFUNDABLE] or refundable
+      if least < cost then cost = least end
       if cost > 0 then
         --+ convert_cost
         --+ give_back
       end
     end
-    if applied then
-      --+ cap_refundable
-      --+ save
-    else
-      reservations = before and read_reservations(before, 1) or {}
-    end
+    if not applied then reservations = before and read_reservations(before, 1) or {} end
     changed = true
-    -- The other reservations are as if this one had taken only `actual`.
+    -- The other reservations are as if this one had taken only `actual`: what could be given back of them is less
+    -- by the rest, but not less than the least that was there since this one was taken.
     local unspent = settled[AMOUNT] > actual and settled[AMOUNT] - actual or 0
+    local least_since = least > unspent and least - unspent or 0
     for _, reservation in ipairs(reservations) do
       local overlap
       --+ overlap
-      reservation[REFUNDABLE] = reservation[REFUNDABLE] > overlap and reservation[REFUNDABLE] - overlap or 0
+      local capped = reservation[REFUNDABLE] > overlap and reservation[REFUNDABLE] - overlap or 0
+      if reservation[TAKEN_AT] <= settled[TAKEN_AT] and least_since > capped then capped = least_since end
+      if capped < reservation[REFUNDABLE] then reservation[REFUNDABLE] = capped end
+    end
+    if applied then
+      --+ cap_refundable
+      --+ save
     end
     --+ save_reservations
   else

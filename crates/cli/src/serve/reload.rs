@@ -145,7 +145,7 @@ impl Reloader {
         tracing::info!(policies = new.policies.len(), "config reloaded");
         super::log_warnings(&new);
         for what in without_state(&self.policies, &new.policies) {
-            tracing::warn!("{what} than before, so its state starts empty");
+            tracing::warn!("{what}");
         }
         if self.started.server != new.server {
             tracing::warn!("[server] has changed: restart the server to apply it");
@@ -157,8 +157,8 @@ impl Reloader {
     }
 }
 
-/// Returns the policies and limits whose state starts empty: those of another generation, and those of another
-/// rule, whose state cannot be converted.
+/// Returns which policies and limits do not go on with their state: those of another generation, and those of
+/// another rule, whose state cannot be converted.
 fn without_state(old: &[PolicyConfig], new: &[PolicyConfig]) -> Vec<String> {
     let mut found = Vec::new();
     for new in new {
@@ -166,12 +166,17 @@ fn without_state(old: &[PolicyConfig], new: &[PolicyConfig]) -> Vec<String> {
         let is_same = |config: &&PolicyConfig| config.policy.name() == name;
         let Some(old) = old.iter().find(is_same) else { continue };
         if old.generation != new.generation {
-            found.push(format!("policy {name} has another generation ({})", new.generation));
+            found.push(format!(
+                "policy {name} has generation {} now: what was counted in generation {} does not count any more",
+                new.generation, old.generation
+            ));
             continue;
         }
         for (old, new) in old.policy.limits().iter().zip(new.policy.limits()) {
             if !new.keeps_state_of(old) {
-                found.push(format!("policy {name}: {new} uses another rule"));
+                found.push(format!(
+                    "policy {name}: {new} uses another rule than before, so its state starts empty"
+                ));
             }
         }
     }

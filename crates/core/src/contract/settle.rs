@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::generate::{ALGORITHMS, Step, limit_line, start};
-use super::{Suite, TestKey};
+use super::{Suite, TestKey, expect_ok};
 use crate::{Act, Limit, LimitStatus, MAX_COST, Time};
 
 /// The same events for two keys: one reserves estimates and settles them at the end, the other is
@@ -107,6 +107,39 @@ impl Suite<'_> {
                     prop_assert_eq!(settled.reset_after, charged.reset_after);
                     Ok(())
                 })
+            });
+        }
+    }
+
+    /// Tests that reservations that are open together give back all that was too much, in whatever order
+    /// they are settled, if nothing has drained meanwhile.
+    pub fn reservations_that_overlap_give_back_all(&self) {
+        let costs =
+            (0_u64..12, 0_u64..12).prop_map(|(one, other)| (one.max(other), one.min(other)));
+        let costs = proptest::collection::vec(costs, 2..=IDS.len());
+        let order = proptest::collection::vec(any::<proptest::sample::Index>(), IDS.len());
+        for algorithm in ALGORITHMS {
+            let cases = (limit_line(algorithm), start(), costs.clone(), order.clone());
+            let law = format!("reservations that overlap give back all ({algorithm})");
+            self.check_law(&law, &cases, |(line, start, costs, order)| {
+                let limits: Vec<Limit> = line.parse().into_iter().collect();
+                let (key, twin) = (self.new_key(), self.new_key());
+                let mut open = Vec::new();
+                for (id, (estimate, actual)) in IDS.into_iter().zip(costs) {
+                    let reserve = step(Act::Reserve, &[estimate], Some(id), 0);
+                    if !expect_ok(key.apply(&limits, &reserve, start))?.allowed() {
+                        return Ok(());
+                    }
+                    expect_ok(twin.apply(&limits, &step(Act::Charge, &[actual], None, 0), start))?;
+                    open.push((id, actual));
+                }
+                for next in order.iter().take(open.len()) {
+                    let (id, actual) = open.swap_remove(next.index(open.len()));
+                    let settle = step(Act::Settle, &[actual], Some(id), 0);
+                    expect_ok(key.apply(&limits, &settle, start))?;
+                }
+                prop_assert_eq!(key.peek(&limits, 1, start)?, twin.peek(&limits, 1, start)?);
+                Ok(())
             });
         }
     }

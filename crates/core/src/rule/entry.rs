@@ -219,34 +219,46 @@ impl<S> Entry<S> {
         // The clock may have stepped back, but settling cannot happen before reserving.
         let (at, before) = self.prepare::<R>(command.now.max(reservation.at), command);
         self.cap_refundable(rule, at);
-        let settled = self.correct(rule, at, &reservation, command.cost);
-        match settled {
-            Ok(true) => self.cap_refundable(rule, at),
-            Ok(false) => self.roll_back(before),
-            Err(Overdrawn) => {
-                self.roll_back(before);
-                self.reservations.push(reservation);
-                return settled;
-            }
+        let refundable = self.state().map_or(0, |state| reservation.refundable(rule, state, at));
+        let least = reservation.max_refund.min(refundable);
+        let settled = self.correct(rule, at, &reservation, command.cost, least);
+        if settled != Ok(true) {
+            self.roll_back(before);
         }
-        self.cap_after_settling(rule, &reservation, command.cost);
+        if settled.is_err() {
+            self.reservations.push(reservation);
+            return settled;
+        }
+        self.cap_after_settling(rule, &reservation, command.cost, least);
+        if settled == Ok(true) {
+            self.cap_refundable(rule, at);
+        }
         settled
     }
 
     /// Lowers the `max_refund` of the other reservations to what it would be if this one had been
-    /// reserved at its actual cost.
+    /// reserved at its actual cost. `least` is the least that was refundable of it since.
     ///
-    /// Otherwise several of them could each refund the same cost, which has drained only once.
+    /// Otherwise several of them could each refund the same cost, which has drained only once. With
+    /// the actual cost there would have been less, but only since this one was reserved: so there
+    /// would have been at least `least` without the difference, where the least of another one is
+    /// from an earlier time.
     fn cap_after_settling<R: Counting<State = S>>(
         &mut self,
         rule: &R,
         settled: &Reservation,
         actual: u64,
+        least: u64,
     ) {
         let less = settled.estimate.saturating_sub(actual);
+        let least_since = least.saturating_sub(less);
         for reservation in &mut self.reservations {
             let less = rule.overlap(less, settled.taken(), reservation.taken());
-            reservation.max_refund = reservation.max_refund.saturating_sub(less);
+            let mut capped = reservation.max_refund.saturating_sub(less);
+            if reservation.at <= settled.at {
+                capped = capped.max(least_since);
+            }
+            reservation.max_refund = reservation.max_refund.min(capped);
         }
     }
 
@@ -257,14 +269,13 @@ impl<S> Entry<S> {
         at: Time,
         reservation: &Reservation,
         actual: u64,
+        least: u64,
     ) -> Result<bool, Overdrawn> {
         if actual > reservation.estimate {
             let more = actual.saturating_sub(reservation.estimate);
             return rule.charge_at(&mut self.state, at, more, reservation.taken());
         }
-        let refundable = self.state().map_or(0, |state| reservation.refundable(rule, state, at));
-        let less =
-            reservation.estimate.saturating_sub(actual).min(reservation.max_refund).min(refundable);
+        let less = reservation.estimate.saturating_sub(actual).min(least);
         Ok(less > 0 && rule.refund_at(&mut self.state, at, less, reservation.taken()))
     }
 

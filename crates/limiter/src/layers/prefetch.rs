@@ -154,7 +154,10 @@ impl PrefetchedKey {
         }
         let slice = match reason {
             _ if std::mem::take(&mut self.has_other_limits) => None,
-            Reason::Decide(op) if op.act == Act::Check => self.next_slice(op, true, context),
+            // A check with an id goes to the store in any case, and could not spend a slice.
+            Reason::Decide(op) if op.act == Act::Check && op.id.is_none() => {
+                self.next_slice(op, true, context)
+            }
             Reason::Ahead(op) => self.next_slice(op, false, context),
             _ => None,
         }?;

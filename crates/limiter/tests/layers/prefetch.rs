@@ -209,6 +209,39 @@ async fn limits_that_change_with_every_check_cost_one_call_each() {
     assert!(node.remote.calls().iter().all(|ops| ops.len() == 1));
 }
 
+/// A check with an id is decided by the store, and takes nothing ahead for others.
+#[tokio::test(start_paused = true)]
+async fn checks_with_ids_take_nothing_ahead() {
+    let node = one(&LIMIT);
+    for used in 1..=50_u64 {
+        let id = used.to_le_bytes();
+        let decision = node.limiter.key("a").id(&id).check().await.unwrap();
+        assert_eq!((decision.source, decision.remaining), (Source::Store, Some(1_000 - used)));
+        assert_eq!(node.remaining(), Some(1_000 - used));
+    }
+}
+
+/// Each of two nodes gives back all that it has not spent.
+#[tokio::test(start_paused = true)]
+async fn several_nodes_give_back_all_of_their_slices() {
+    for limit in ["fixed-window 1000/day", "gcra 1/day burst 1000", "sliding-log 1000/day"] {
+        let nodes = Setup::distributed(2, &[limit], Prefetch::default());
+        for spent in [4_u64, 10, 3] {
+            let before = nodes[0].remaining().unwrap();
+            for node in &nodes {
+                for _ in 0..spent {
+                    node.check().await.into_result().unwrap();
+                    settle().await;
+                }
+            }
+            while nodes.iter().any(|node| node.stats().prefetched > 0) {
+                pass(1_000).await;
+            }
+            assert_eq!(nodes[0].remaining(), Some(before - 2 * spent), "{limit}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn different_costs_are_paid_from_one_slice() {
     let node = one(&["gcra 10000/day"]);
