@@ -7,7 +7,8 @@
 --
 -- Sections included from the rule's own part (see README.md): load, fits, take, check_debt, save, give,
 -- give_back, charge_at, refundable, overlap, reset_at, summarize, and where the rule has them convert_cost,
--- release and renew (which say whether a lease was `found`), rename. From reservations.lua: the list of open reservations.
+-- release and renew (which say whether a lease was `found`), rename. From reservations.lua: the list of open
+-- reservations.
 -- `commit_reservation` is rename_reservation or drop_own_reservation, by the operation that is committed.
 -- Sections of this file that others include: take_keeping_reservations, old_expiry, summarize_old,
 -- summarize_new, reload_and_summarize; give_back and charge_at where the rule has none of its own.
