@@ -80,7 +80,7 @@ impl Act {
     }
 
     /// Returns whether it acts on what an earlier operation left under the same id: a reservation or a
-    /// lease. If there is none, it is not allowed, and changes nothing.
+    /// lease. It is not allowed if a limit has none, and then changes nothing in that limit.
     #[must_use]
     pub const fn is_follow_up(self) -> bool {
         matches!(self, Act::Settle | Act::Release | Act::Renew)

@@ -55,13 +55,13 @@ impl Tally {
         self.never_fits += u64::from(answer.retry_after.is_none());
     }
 
-    /// Asserts that the comparison covered denials, operations that find nothing, backward steps, every operation, and limits that
-    /// take different costs.
+    /// Asserts that the comparison covered denials, operations that find nothing, backward steps, every
+    /// operation, and limits that take different costs.
     ///
     /// # Panics
     ///
-    /// Panics if too few steps were denied, found something or nothing to act on, went back in time, had a cost that never fits or different
-    /// costs for their limits, or if an operation never occurred.
+    /// Panics if too few steps were denied, found something or nothing to act on, went back in time, had
+    /// a cost that never fits or different costs for their limits, or if an operation never occurred.
     pub fn assert_covers(&self) {
         assert!(self.denied * 5 >= self.asked, "too few denied: {self:?}");
         let tenth = self.follow_ups / 10;
