@@ -214,6 +214,46 @@ fn a_stop_during_an_outage_logs_what_is_lost() {
     assert!(log.contains("uncharged_keys=1"), "{log}");
 }
 
+/// A Redis that is out of memory or read-only answers what it need not write, such as denials.
+#[test]
+fn a_store_that_cannot_write_is_unavailable() {
+    let Some(redis) = Server::redis() else { return };
+    let config = Config::new(&redis, POLICIES);
+    let serving = config.serve();
+    while serving.check("open", "denied").0 == 200 {}
+    let faults: [[&[&str]; 2]; 2] = [
+        [&["config", "set", "maxmemory", "1"], &["config", "set", "maxmemory", "0"]],
+        [&["replicaof", "127.0.0.1", "1"], &["replicaof", "no", "one"]],
+    ];
+    for [begin, end] in faults {
+        assert_eq!(serving.page("/readyz"), (200, "ready\n".to_owned()));
+        redis.cli(begin);
+        // Before any check has failed.
+        assert_eq!(serving.page("/readyz").0, 503, "{begin:?}");
+        for _ in 0..10 {
+            assert_eq!(serving.check("closed", "a").0, 503);
+            serving.check("open", "denied");
+            serving.operate("peek", "open", "a");
+            assert_eq!(serving.sample("tollgate_store_up"), 0);
+        }
+        wait_until("the breaker opens", TIMEOUT, || {
+            serving.check("open", "a");
+            serving.sample("tollgate_breaker_open") == 1
+        });
+        // Longer than between two probes.
+        thread::sleep(LOG_INTERVAL);
+        assert_eq!(serving.sample("tollgate_breaker_open"), 1);
+        let (status, page) = serving.page("/readyz");
+        assert_eq!((status, page.contains("store unavailable")), (503, true), "{page}");
+        redis.cli(end);
+        wait_until("the store is up", TIMEOUT, || serving.sample("tollgate_store_up") == 1);
+        assert_eq!(serving.sample("tollgate_breaker_open"), 0);
+    }
+    thread::sleep(3 * LOG_INTERVAL);
+    let log = serving.log();
+    assert_eq!(log.matches("store available again").count(), 2, "{log}");
+}
+
 /// Only the store can count leases, whatever the failure mode.
 #[test]
 fn a_policy_with_concurrency_is_not_ready_without_the_store() {

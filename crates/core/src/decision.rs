@@ -38,6 +38,9 @@ pub struct Decision {
     /// Position in the policy, from 0, of the limit that `limit` belongs to. If denied, this is the
     /// limit with the longest wait, otherwise the one with the least remaining.
     pub bound_by: usize,
+    /// How much cost the limit at [`bound_by`](Decision::bound_by) alone would still allow, in its own unit;
+    /// `None` if it is unlimited.
+    pub bound_remaining: Option<u64>,
     /// The shortest wait after which the limit at [`bound_by`](Decision::bound_by) alone is
     /// indistinguishable from one never used.
     pub bound_reset_after: Span,
@@ -198,6 +201,7 @@ impl Decision {
             retry_after: status.retry_after,
             reset_after: status.reset_after,
             bound_by: 0,
+            bound_remaining: status.remaining,
             bound_reset_after: status.reset_after,
             source: Source::Store,
             degraded: false,
@@ -345,6 +349,7 @@ impl DecisionBuilder {
             retry_after: (self.wait != u64::MAX).then_some(Span::from_micros(self.wait)),
             reset_after: self.reset_after,
             bound_by,
+            bound_remaining: bound.remaining,
             bound_reset_after: bound.reset_after,
             source: Source::Store,
             degraded: false,

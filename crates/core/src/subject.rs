@@ -142,6 +142,19 @@ impl Name {
         Name { text: text.into(), digest: digest(text) }
     }
 
+    /// Returns a name that no policy has, for what is not to touch the state of any.
+    ///
+    /// ```
+    /// use tollgate_core::Name;
+    ///
+    /// assert!(Name::new(Name::reserved("probe").as_str()).is_err());
+    /// ```
+    #[must_use]
+    pub fn reserved(text: &str) -> Name {
+        // It begins with a character that a name cannot have.
+        Name::of(&format!("#{text}"))
+    }
+
     /// Returns the name that the state of a policy is kept under in one of its generations. It is the name
     /// itself in the [first](Name::FIRST_GENERATION), and otherwise one that no policy has.
     ///

@@ -107,7 +107,7 @@ impl<'a> RateLimitHeaders<'a> {
     pub(crate) fn binding(&self) -> Option<BindingLimit<'a>> {
         let index = self.decision.bound_by;
         let binding = self.policy.limits().get(index)?;
-        let (limit, remaining) = self.decision.limit.zip(self.decision.remaining)?;
+        let (limit, remaining) = self.decision.limit.zip(self.decision.bound_remaining)?;
         let is_concurrency = matches!(binding.params(), RuleParams::Held { .. });
         Some(BindingLimit { name: self.name_of(index), limit, remaining, is_concurrency })
     }

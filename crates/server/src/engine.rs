@@ -115,15 +115,10 @@ impl Engine {
         self.store.layers().map(LayeredStore::stats)
     }
 
-    /// Returns why the store is unavailable, as far as that is known.
-    pub(crate) fn store_error(&self) -> StoreError {
-        let error = self.store.layers().and_then(LayeredStore::last_error);
-        error.unwrap_or_else(StoreError::unanswered)
-    }
-
     /// Returns whether checks of some policy fail while the store is unavailable.
     pub(crate) fn fails_without_store(&self) -> bool {
-        self.policies().iter().any(ActivePolicy::fails_without_store)
+        self.store.layers().is_none()
+            || self.policies().iter().any(ActivePolicy::fails_without_store)
     }
 
     /// Answers operations for a worker, in order and in one call of the store.

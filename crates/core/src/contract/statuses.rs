@@ -29,6 +29,7 @@ fn fold(allowed: bool, statuses: &[LimitStatus]) -> Decision {
         retry_after: waits.max().filter(|_| !never),
         reset_after: statuses.iter().map(|status| status.reset_after).max().unwrap_or_default(),
         bound_by: bound.map_or(0, |(position, _)| position),
+        bound_remaining: bound.and_then(|(_, status)| status.remaining),
         bound_reset_after: bound.map_or(Span::ZERO, |(_, status)| status.reset_after),
         source: crate::Source::Store,
         degraded: false,

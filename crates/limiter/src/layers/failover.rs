@@ -113,7 +113,7 @@ impl<S: Store + 'static> Failover<S> {
     /// Notes that the store could not be reached.
     pub(crate) fn set_unavailable(&self, error: StoreError) {
         let Some(permit) = self.0.breaker.permit() else { return };
-        self.0.end(permit, Some(error));
+        self.0.fail(permit, error);
     }
 }
 
@@ -144,11 +144,9 @@ impl<S: Store + 'static> Store for Failover<S> {
             let deadline = Instant::now() + shared.timeout;
             shared.ask(ops, at, out, deadline).await;
             shared.ask_again(ops, at, out, deadline).await;
-            let failure = failure(out);
-            let has_failed = failure.is_some();
-            shared.end(permit, failure);
+            let is_available = shared.end(permit, ops, out);
             // Not only after a failure: an earlier attempt may have failed.
-            if !has_failed {
+            if is_available {
                 shared.spawn_recovery();
             }
             for (op, out) in ops.iter().zip(out) {
@@ -162,7 +160,7 @@ impl<S: Store + 'static> Store for Failover<S> {
                     Err(_) => {}
                 }
             }
-            if has_failed {
+            if !is_available {
                 shared.watch(ops);
             }
         }))
@@ -174,14 +172,31 @@ impl<S: Store + 'static> Shared<S> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes whether the store has answered.
-    fn end(&self, permit: Permit<'_>, failure: Option<StoreError>) {
-        let Some(error) = failure else {
-            if permit.succeeded() {
-                *self.last_error() = None;
+    /// Notes how the store has answered. Returns whether it is available.
+    fn end(
+        &self,
+        permit: Permit<'_>,
+        ops: &[Op<'_>],
+        out: &[Result<Decision, StoreError>],
+    ) -> bool {
+        if let Some(error) = failure(out) {
+            self.fail(permit, error);
+            return false;
+        }
+        if permit.follows_failure() {
+            // A store that is out of memory or read-only answers whatever it need not write.
+            let refused = self.last_error().as_ref().is_some_and(StoreError::is_refused);
+            if refused && !ops.iter().zip(out).any(has_written) {
+                return false;
             }
-            return;
-        };
+            permit.succeeded();
+            *self.last_error() = None;
+        }
+        true
+    }
+
+    /// Notes that the store has failed.
+    fn fail(&self, permit: Permit<'_>, error: StoreError) {
         // In this order: a success that follows the failure clears the error.
         *self.last_error() = Some(error);
         permit.failed();
@@ -261,6 +276,17 @@ impl<S: Store + 'static> Shared<S> {
 /// Returns whether an error means that the store did not answer. An overdrawn debt is an answer.
 fn is_failure(error: &StoreError) -> bool {
     error.is_unavailable() || error.is_unanswered()
+}
+
+/// Returns whether the store has certainly written something for this operation.
+fn has_written((op, out): (&Op<'_>, &Result<Decision, StoreError>)) -> bool {
+    match op.act {
+        Act::Check | Act::Charge => {
+            op.has_cost() && out.as_ref().is_ok_and(|decision| decision.allowed)
+        }
+        Act::Reset => out.is_ok(),
+        _ => false,
+    }
 }
 
 /// Returns why the store failed, if it did.

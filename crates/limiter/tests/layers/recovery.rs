@@ -59,6 +59,27 @@ async fn a_long_outage_loses_only_what_was_sent_when_it_began() {
     assert_eq!(setup.remaining(), Some(100_000 - 100 * 100));
 }
 
+/// What it need not write it answers: a peek, a denial. That does not make it available.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_cannot_write_is_unavailable_until_it_can() {
+    for on_failure in OnFailure::ALL {
+        let setup = Setup::new(&["gcra 1/h burst 10"], on_failure);
+        let _ = setup.limiter.key("denied").cost(10).check().await.unwrap();
+        setup.remote.set(Mode::ReadOnly);
+        for _ in 0..20 {
+            let _ = setup.limiter.key("a").check().await;
+            let _ = setup.limiter.key("a").peek().await;
+            let _ = setup.limiter.key("denied").check().await;
+            assert!(setup.layers().last_error().is_some(), "{on_failure}");
+            pass(60).await;
+        }
+        assert!(setup.stats().is_open, "{on_failure}");
+        setup.remote.set(Mode::Answers);
+        pass(501).await;
+        assert!(!setup.stats().is_open && setup.layers().last_error().is_none(), "{on_failure}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_store_is_found_to_be_back_without_calls() {
     for on_failure in OnFailure::ALL {

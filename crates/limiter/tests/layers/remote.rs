@@ -27,6 +27,8 @@ pub(crate) enum Mode {
     Fails,
     /// As `Fails` for what is charged; all else is done and answered.
     FailsCharges,
+    /// What would write is refused; all else is answered.
+    ReadOnly,
     /// The connection breaks after all is done.
     LosesReplies,
     /// Nothing is done, and no answer comes.
@@ -76,6 +78,7 @@ impl Remote {
             Mode::Silent => return pending().await,
             Mode::Fails => return refuse(out),
             Mode::FailsCharges if is_charge => return refuse(out),
+            Mode::ReadOnly => return self.respond_read_only(ops, at, out),
             Mode::Slow(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
             Mode::Waits => self.answers.acquire().await.unwrap().forget(),
             _ => {}
@@ -83,6 +86,24 @@ impl Remote {
         assert!(matches!(self.store.apply(ops, at, out), Apply::Ready));
         if self.mode() == Mode::LosesReplies {
             out.fill(Err(StoreError::unavailable("connection reset")));
+        }
+    }
+}
+
+impl Remote {
+    fn respond_read_only(
+        &self,
+        ops: &[Op<'_>],
+        at: Option<Time>,
+        out: &mut [Result<Decision, StoreError>],
+    ) {
+        for (op, out) in ops.iter().zip(out) {
+            let peek = self.store.apply_one(&op.with_act(Act::Peek), at).unwrap();
+            *out = match op.act {
+                Act::Check if !peek.allowed => Ok(peek),
+                Act::Peek => Ok(peek),
+                _ => Err(StoreError::refused("READONLY")),
+            };
         }
     }
 }

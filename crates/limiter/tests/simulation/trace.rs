@@ -9,6 +9,7 @@ use tollgate::{
 
 use crate::limits::Rule;
 use crate::plan::Plan;
+use crate::server::POLICY;
 
 /// An operation on one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +22,10 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
+    /// A write under another name, by which a layer finds out whether the store is back, finds no state: as a peek.
     pub(crate) fn of(op: &Op<'_>) -> Operation {
         Operation {
-            act: op.act,
+            act: if op.policy.as_str() == POLICY { op.act } else { Act::Peek },
             key: op.items[0].subject.key.as_bytes().to_vec(),
             costs: op.items.iter().map(|item| item.cost).collect(),
             id: op.id.map(|id| id.as_bytes().to_vec()),

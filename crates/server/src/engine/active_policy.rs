@@ -33,7 +33,6 @@ pub(crate) struct ActivePolicy {
     /// Number of keys with an override.
     override_count: usize,
     required: RequiredKeys,
-    has_units: bool,
     /// Each limit that is counted as a JSON string.
     lines: Box<[Box<str>]>,
     counts: Arc<OutcomeCounters>,
@@ -65,7 +64,6 @@ impl ActivePolicy {
             overrides: Overrides::new(policy.limits().len(), &overrides, replace),
             override_count: overrides.len(),
             required: RequiredKeys::of(policy.limits()),
-            has_units: policy.limits().iter().any(|limit| limit.unit().is_some()),
             lines: off.as_ref().unwrap_or(&policy).limits().iter().map(line).collect(),
             candidate: candidate_policy(&policy, generation, candidate).filter(|_| off.is_none()),
             generation,
@@ -144,11 +142,6 @@ impl ActivePolicy {
         let candidate = self.candidate.as_ref().map(Policy::name);
         let names = [Some(&self.state_name), candidate].into_iter().flatten();
         names.map(move |name| (name.clone(), layers))
-    }
-
-    /// Returns whether its limits may take costs of different units.
-    pub(crate) fn has_units(&self) -> bool {
-        self.has_units
     }
 
     pub(crate) fn required(&self) -> &RequiredKeys {

@@ -8,12 +8,12 @@ use tollgate_core::{Act, Key, Limit, Name};
 use super::operation::Operation;
 
 /// The policy of the probe. Nothing is ever counted under it.
-static PROBE: LazyLock<Name> = LazyLock::new(|| Name::new("readyz").unwrap_or_default());
+static PROBE: LazyLock<Name> = LazyLock::new(|| Name::reserved("readyz"));
 
-/// Returns a peek, which changes nothing, which no layer answers, and which fails or is degraded if the store
-/// does not respond.
+/// Returns a reset, which no layer answers, and which fails if the store does not respond or cannot write. A peek
+/// would not do: a Redis that is out of memory or read-only still answers it.
 pub(crate) fn operation<'a>() -> Option<Operation<'a>> {
     let limit: Limit = "gcra 1/s".parse().ok()?;
     let key = Key::new(b"readyz").ok()?;
-    Some(Operation::inline(&PROBE, Rc::new(limit), key, Act::Peek, 1))
+    Some(Operation::inline(&PROBE, Rc::new(limit), key, Act::Reset, 1))
 }

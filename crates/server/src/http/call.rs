@@ -61,11 +61,6 @@ impl<'b> Call<'b> {
 
     /// Returns the status of each limit of a check, if the client asked for it.
     pub(super) fn each(&self, index: usize) -> Option<&LimitStatuses> {
-        self.statuses(index).filter(|_| self.checks.get(index).is_some_and(|check| check.each))
-    }
-
-    /// Returns the status of each limit of a check, if the store was asked for it.
-    pub(super) fn statuses(&self, index: usize) -> Option<&LimitStatuses> {
         self.checks.get(index)?.statuses.get().map(AsRef::as_ref)
     }
 

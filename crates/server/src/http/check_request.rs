@@ -34,7 +34,7 @@ pub(super) struct CheckRequest<'b> {
     pub(super) id: Option<Bytes<'b>>,
     /// Whether the client asks for the status of each limit.
     pub(super) each: bool,
-    /// The status of each limit, if the client or the header fields need it.
+    /// The status of each limit, if the client asks for it.
     pub(super) statuses: OnceCell<Box<LimitStatuses>>,
 }
 
@@ -65,7 +65,7 @@ impl<'b> CheckRequest<'b> {
         let name = self.policy.as_deref().unwrap_or(Name::DEFAULT.as_bytes());
         let policy = policies.find(name).map_err(Rejection::not_found)?;
         let mut request = self.request().map_err(Rejection::invalid)?;
-        if self.each || policy.has_units() {
+        if self.each {
             request = request.statuses(self.statuses.get_or_init(Box::default));
         }
         Operation::new(policy, self.act, request).map_err(Rejection::invalid)

@@ -67,11 +67,7 @@ fn readiness(service: &Service, probe: Option<&Answer>) -> Result<&'static str, 
     let engine = &service.engine;
     match probe {
         _ if service.worker.is_stopping() => Err(Rejection::stopping()),
-        Some(answer) if is_unavailable(answer) => match answer {
-            Ok(_) if !engine.fails_without_store() => Ok("degraded\n"),
-            Ok(_) => Err(Rejection::from(&engine.store_error())),
-            Err(error) => Err(Rejection::from(error)),
-        },
+        Some(answer) if is_unavailable(answer) && !engine.fails_without_store() => Ok("degraded\n"),
         Some(Err(error)) => Err(Rejection::from(error)),
         _ => Ok("ready\n"),
     }

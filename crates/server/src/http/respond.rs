@@ -31,8 +31,7 @@ pub(super) fn respond(
         (Format::Page(page), _) => pages::write(page, service, answer.as_ref(), response),
         (_, Some((_, Err(error)))) => Rejection::from(error).write_to(response),
         (Format::Proxy { deny_status }, Some((operation, Ok(decision)))) => {
-            let decision = in_headers(decision, call);
-            proxy(operation, &decision, deny_status, &service.engine, response);
+            proxy(operation, decision, deny_status, &service.engine, response);
         }
         (_, Some((operation, Ok(decision)))) => {
             let status = if decision.not_found { 409 } else { 429 };
@@ -40,7 +39,7 @@ pub(super) fn respond(
             if decision.not_found {
                 response.field("cache-control", "no-store");
             } else if !decision.allowed {
-                add_headers(operation, &in_headers(decision, call), &service.engine, response);
+                add_headers(operation, decision, &service.engine, response);
             }
             push_result(&mut response.body, operation, decision, call.each(0));
         }
@@ -66,16 +65,6 @@ fn batch(
         }
     }
     json.push_str("]}");
-}
-
-/// Returns the decision of a single check for the header fields. They tell what remains of the limit that
-/// binds; what remains of the whole policy may be counted in another unit.
-fn in_headers(decision: &Decision, call: &Call<'_>) -> Decision {
-    let mut decision = *decision;
-    if let Some(bound) = call.statuses(0).and_then(|each| each.get(decision.bound_by)) {
-        decision.remaining = bound.remaining;
-    }
-    decision
 }
 
 /// One decision for a proxy, which passes the headers on to its client.

@@ -78,16 +78,17 @@ impl Breaker {
 }
 
 impl Permit<'_> {
-    /// Notes that the store has answered. Returns whether it had failed before.
-    pub(super) fn succeeded(self) -> bool {
-        if self.breaker.failures.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
+    /// Returns whether the store has failed since it was available last.
+    pub(super) fn follows_failure(&self) -> bool {
+        self.breaker.failures.load(Ordering::Relaxed) > 0
+    }
+
+    /// Notes that the store is available again.
+    pub(super) fn succeeded(self) {
         let mut state = self.breaker.lock();
         state.failing_since = None;
         self.breaker.failures.store(0, Ordering::Relaxed);
         self.breaker.is_open.store(false, Ordering::Relaxed);
-        true
     }
 
     /// Notes that the store has not answered.

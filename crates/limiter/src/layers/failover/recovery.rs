@@ -4,15 +4,18 @@
 //! as long as it fails or there is something to charge.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
-use tollgate_core::{Act, Op, Store, StoreError};
+use tollgate_core::{Act, Name, Op, Store, StoreError};
 
 use super::breaker::PROBE_INTERVAL;
-use super::{Failover, Shared, failure};
+use super::{Failover, Shared};
 use crate::layers::owned_op::OwnedOp;
+
+/// The policy of the probe. Nothing is ever counted under it.
+static PROBE: LazyLock<Name> = LazyLock::new(|| Name::reserved("probe"));
 
 impl<S: Store + 'static> Failover<S> {
     /// Charges the store for what was allowed without it, as far as it answers.
@@ -29,18 +32,17 @@ impl<S: Store + 'static> Shared<S> {
         }
     }
 
-    /// Finds out whether the store is back, by a peek at the key of an operation that failed. Not by a charge: if its
+    /// Finds out whether the store is back, by a peek at the key of an operation that failed, and by a reset that
+    /// finds nothing, since a store that is out of memory or read-only still answers a peek. Not by a charge: if its
     /// reply is lost, it cannot be changed any more, and much of it may not count any more when the store is back.
     async fn is_back(&self, failed: &OwnedOp) -> bool {
         let permit = self.breaker.probe();
         let items = failed.items();
         let peek = failed.op(&items).with_act(Act::Peek).without_id();
-        let mut out = [Err(StoreError::unanswered())];
-        self.ask(&[peek], None, &mut out, Instant::now() + self.timeout).await;
-        let failure = failure(&out);
-        let is_back = failure.is_none();
-        self.end(permit, failure);
-        is_back
+        let write = Op::check(&PROBE, &items).with_act(Act::Reset);
+        let (ops, mut out) = ([peek, write], [(); 2].map(|()| Err(StoreError::unanswered())));
+        self.ask(&ops, None, &mut out, Instant::now() + self.timeout).await;
+        self.end(permit, &ops, &out)
     }
 
     /// Whether there is something to do as soon as the store is back.

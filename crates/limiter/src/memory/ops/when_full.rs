@@ -54,6 +54,7 @@ fn reject(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError> {
     }
     outcome.decision.allowed = false;
     outcome.decision.remaining = Some(0);
+    outcome.decision.bound_remaining = Some(0);
     outcome.decision.retry_after = Some(RETRY_WHEN_FULL);
     outcome.decision.reset_after = RETRY_WHEN_FULL;
     outcome.decision.bound_reset_after = RETRY_WHEN_FULL;
