@@ -103,11 +103,18 @@ impl<'a> RateLimitHeaders<'a> {
         LimitName { policy: self.policy_name(), position: has_several.then_some(position) }
     }
 
+    /// Returns what remains of the whole policy, so that a client that sees only this does not ask for more. Where
+    /// limits count in different units, the least of them says nothing: then what remains of the binding limit.
+    fn remaining(&self) -> Option<u64> {
+        let has_units = self.policy.limits().iter().any(|limit| limit.unit().is_some());
+        if has_units { self.decision.bound_remaining } else { self.decision.remaining }
+    }
+
     /// Returns the numbers of the binding limit; `None` if the policy is unlimited.
     pub(crate) fn binding(&self) -> Option<BindingLimit<'a>> {
         let index = self.decision.bound_by;
         let binding = self.policy.limits().get(index)?;
-        let (limit, remaining) = self.decision.limit.zip(self.decision.bound_remaining)?;
+        let (limit, remaining) = self.decision.limit.zip(self.remaining())?;
         let is_concurrency = matches!(binding.params(), RuleParams::Held { .. });
         Some(BindingLimit { name: self.name_of(index), limit, remaining, is_concurrency })
     }

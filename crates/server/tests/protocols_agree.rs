@@ -15,7 +15,7 @@ use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
 use support::http::{Response, server_on};
 use support::{Client, apply, array, policy};
-use tollgate::{Clock, Decision, Error, LimitStatuses, Limiter, MemoryStore, Policy, Span, Time};
+use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Policy, Span, Time};
 use tollgate_core::Act;
 use tollgate_server::ServerBuilder;
 
@@ -187,12 +187,11 @@ impl Operation {
         target
     }
 
-    /// Returns the decision of the library, and puts the status of each limit into `each`.
-    fn apply(&self, limiters: &[Limiter; 6], each: &LimitStatuses) -> Result<Decision, Error> {
+    /// Returns the decision of the library.
+    fn apply(&self, limiters: &[Limiter; 6]) -> Result<Decision, Error> {
         let (keys, id) = (self.keys(), self.id());
         let keys: Vec<_> = keys.iter().map(|(name, key)| (*name, key)).collect();
         let mut request = limiters[self.policy].keys(&keys).cost(self.cost.unwrap_or(1));
-        request = request.statuses(each);
         for (unit, cost) in self.unit_costs() {
             request = request.cost_of(unit, cost);
         }
@@ -210,7 +209,6 @@ impl Operation {
         &self,
         client: &mut Client,
         expected: &Result<Decision, Error>,
-        each: &LimitStatuses,
     ) -> Option<String> {
         // The proxy check supports only check and peek, without ids.
         let has_proxy_check = matches!(self.act, Act::Check | Act::Peek);
@@ -225,8 +223,8 @@ impl Operation {
             Ok(decision) if by_proxy => {
                 // Where limits count different units, the header tells what remains of the one that binds.
                 let has_units = POLICIES[self.policy].1.iter().any(|line| line.contains(" of "));
-                let bound = each.get(decision.bound_by).filter(|_| has_units);
-                let remaining = bound.map_or(decision.remaining, |bound| bound.remaining);
+                let Decision { remaining, bound_remaining, .. } = *decision;
+                let remaining = if has_units { bound_remaining } else { remaining };
                 matches_proxy_check(&response, decision, remaining)
             }
             Ok(decision) => {
@@ -332,9 +330,8 @@ proptest! {
         let (mut by_http, mut by_resp) = (Client::http(&http), Client::resp(&resp));
         for operation in &sequence {
             clock.advance(operation.delay);
-            let each = LimitStatuses::default();
-            let expected = operation.apply(&limiters, &each);
-            let mismatch = operation.http_mismatch(&mut by_http, &expected, &each);
+            let expected = operation.apply(&limiters);
+            let mismatch = operation.http_mismatch(&mut by_http, &expected);
             prop_assert_eq!(mismatch, None, "HTTP: {:?} {:?}", operation, expected);
             let mismatch = operation.resp_mismatch(&mut by_resp, &expected);
             prop_assert_eq!(mismatch, None, "RESP: {:?} {:?}", operation, expected);

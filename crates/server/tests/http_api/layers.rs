@@ -127,6 +127,25 @@ fn degraded_answers_say_so() {
     }
 }
 
+/// Header fields need nothing that only the store knows, also where limits count in different units.
+#[test]
+fn denials_of_policies_with_units_are_repeated() {
+    let layered = &mut Layered::new(
+        "[policy.default]\nlimits = [\"gcra 1/s burst 9\", \"gcra 5/s of tokens\"]",
+    );
+    let check = "{\"key\":\"a\",\"costs\":{\"tokens\":5}}";
+    assert_eq!(layered.check(check).0, 200);
+    let answers = |layered: &mut Layered| samples(&mut layered.client)["tollgate_answers_total{source=\"cache\"}"];
+    let denied = layered.client.post("/v1/check", "{\"key\":\"a\",\"costs\":{\"tokens\":1}}");
+    assert_eq!((denied.status, answers(layered)), (429, 0.0), "{denied:?}");
+    let repeated = layered.client.post("/v1/check", "{\"key\":\"a\",\"costs\":{\"tokens\":1}}");
+    assert_eq!((repeated.status, answers(layered)), (429, 1.0), "{repeated:?}");
+    for name in ["ratelimit", "ratelimit-policy", "retry-after"] {
+        assert_eq!(repeated.header(name), denied.header(name), "{name}");
+    }
+    assert_eq!(repeated.header("ratelimit"), Some("\"default-2\";r=0;t=1"), "{repeated:?}");
+}
+
 #[test]
 fn a_reload_changes_the_failure_mode_at_once() {
     let layered = &mut Layered::new("[policy.default]\nlimits = [\"gcra 1/s burst 4\"]");
