@@ -147,6 +147,7 @@ pub mod layers;
 mod lease;
 mod limiter;
 mod limiter_store;
+mod lock;
 mod memory;
 mod open;
 mod percentage;

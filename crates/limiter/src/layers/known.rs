@@ -1,7 +1,7 @@
 //! What the last answer of the store says about a key.
 
 use smallvec::SmallVec;
-use tollgate_core::{Algorithm, Decision, Limit, LimitStatus, LimitStatuses, Op, Span};
+use tollgate_core::{Algorithm, Decision, Item, Limit, LimitStatus, LimitStatuses, Op, Span};
 
 use super::costs::Costs;
 
@@ -9,9 +9,16 @@ use super::costs::Costs;
 /// remained then.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    each: SmallVec<[LimitStatus; 1]>,
+    each: SmallVec<[KnownLimit; 1]>,
     /// When the answer arrived, in microseconds.
     at: u64,
+}
+
+/// The numbers of one limit when the store answered last.
+#[derive(Debug, Clone, Copy)]
+struct KnownLimit {
+    status: LimitStatus,
+    reset: Reset,
 }
 
 impl Known {
@@ -22,36 +29,34 @@ impl Known {
         statuses: Option<&LimitStatuses>,
         at: u64,
     ) -> Known {
-        let mut each: SmallVec<[LimitStatus; 1]> = SmallVec::new();
-        if let Some(statuses) = statuses {
-            each.extend(statuses.to_vec());
-        }
-        if each.len() != op.items.len() {
-            // The least that remains holds for all limits.
-            each.clear();
-            let mut status = decision.only_status();
-            each.extend(op.items.iter().map(|item| {
+        let statuses = statuses.map(LimitStatuses::to_vec).unwrap_or_default();
+        let known = |(position, item): (usize, &Item<'_>)| {
+            let status = statuses.get(position).copied().unwrap_or_else(|| {
+                // The least that remains holds for all limits.
+                let mut status = decision.only_status();
                 status.limit = item.limit.capacity();
                 status
-            }));
-        }
-        Known { each, at }
+            });
+            KnownLimit { status, reset: Reset::of(item.limit) }
+        };
+        Known { each: op.items.iter().enumerate().map(known).collect(), at }
     }
 
     /// Returns what remains of each limit; no bound is the greatest number.
     pub(super) fn remaining(&self) -> Costs {
-        self.each.iter().map(|status| status.remaining.unwrap_or(u64::MAX)).collect()
+        self.each.iter().map(|known| known.status.remaining.unwrap_or(u64::MAX)).collect()
     }
 
     /// Returns what remains of the limit at a position; no bound is the greatest number.
     pub(super) fn remaining_of(&self, position: usize) -> u64 {
-        self.each.get(position).map_or(0, |status| status.remaining.unwrap_or(u64::MAX))
+        self.each.get(position).map_or(0, |known| known.status.remaining.unwrap_or(u64::MAX))
     }
 
     /// Notes that less remains than the store said.
     pub(super) fn subtract(&mut self, costs: &Costs) {
-        for (status, cost) in self.each.iter_mut().zip(costs.iter()) {
-            status.remaining = status.remaining.map(|remaining| remaining.saturating_sub(cost));
+        for (known, cost) in self.each.iter_mut().zip(costs.iter()) {
+            let remaining = known.status.remaining;
+            known.status.remaining = remaining.map(|remaining| remaining.saturating_sub(cost));
         }
     }
 
@@ -62,7 +67,7 @@ impl Known {
 
     /// Returns the latest instant at which the key is as if it had never been seen, in microseconds.
     pub(super) fn resets_at(&self) -> u64 {
-        let reset = self.each.iter().map(|status| status.reset_after.as_micros()).max();
+        let reset = self.each.iter().map(|known| known.status.reset_after.as_micros()).max();
         self.at.saturating_add(reset.unwrap_or(0))
     }
 
@@ -77,18 +82,16 @@ impl Known {
         now: u64,
     ) -> Decision {
         let elapsed = now.saturating_sub(self.at);
-        let after = |(position, status): (usize, &LimitStatus)| {
-            let mut status = *status;
+        let after = |(position, known): (usize, &KnownLimit)| {
+            let KnownLimit { mut status, reset } = *known;
             let known = status.reset_after.as_micros().saturating_sub(elapsed);
-            let item = op.items.get(position);
-            let reset = item.map_or(known, |item| reset_after(item.limit, known, taken(position)));
             status.remaining = status.remaining.map(|_| remaining(position));
             status.retry_after = Some(Span::ZERO);
-            status.reset_after = Span::from_micros(reset);
+            status.reset_after = Span::from_micros(reset.after(known, taken(position)));
             status
         };
-        if let ([status], None) = (&self.each[..], op.statuses) {
-            return Decision::from_status(true, after((0, status)));
+        if let ([known], None) = (&self.each[..], op.statuses) {
+            return Decision::from_status(true, after((0, known)));
         }
         let each = || self.each.iter().enumerate().map(after);
         if op.statuses.is_some() {
@@ -98,24 +101,46 @@ impl Known {
     }
 }
 
-/// Returns when a limit is as if it had never been used, in microseconds, after cost on top of what the store knew:
-/// `known` is when it would have been without that. It is later rather than earlier where only the store knows better.
-#[inline]
-fn reset_after(limit: &Limit, known: u64, taken: u64) -> u64 {
-    if taken == 0 {
-        return known;
-    }
-    let full = limit.full_reset_after().map_or(0, Span::as_micros);
-    match limit.algorithm() {
-        // Each cost takes its part of the time that all of it takes.
-        Algorithm::Gcra | Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::Legacy => {
-            let capacity = limit.capacity().unwrap_or(0);
-            let nanos = full.saturating_mul(1_000).checked_div(capacity).unwrap_or(0);
-            known.saturating_add(taken.saturating_mul(nanos).div_ceil(1_000))
+/// How the time until a limit is as if it had never been used grows with what is taken. It is later rather than earlier
+/// where only the store knows better.
+#[derive(Debug, Clone, Copy)]
+enum Reset {
+    /// Each cost takes its part of the time that all of it takes, in nanoseconds.
+    PerCost(u64),
+    /// A window that has begun ends when it would have ended; a new one takes so long, in microseconds.
+    Window(u64),
+    /// All of it takes so long, in microseconds.
+    Whole(u64),
+}
+
+impl Reset {
+    fn of(limit: &Limit) -> Reset {
+        let full = limit.full_reset_after().map_or(0, Span::as_micros);
+        match limit.algorithm() {
+            Algorithm::Gcra
+            | Algorithm::TokenBucket
+            | Algorithm::LeakyBucket
+            | Algorithm::Legacy => {
+                let capacity = limit.capacity().unwrap_or(0);
+                Reset::PerCost(full.saturating_mul(1_000).checked_div(capacity).unwrap_or(0))
+            }
+            Algorithm::FixedWindow | Algorithm::RequestWindow => Reset::Window(full),
+            _ => Reset::Whole(full),
         }
-        // A window that has begun ends when it would have ended.
-        Algorithm::FixedWindow | Algorithm::RequestWindow if known > 0 => known,
-        _ => known.max(full),
+    }
+
+    /// Returns the time after cost on top of what the store knew, in microseconds. `known` is what it would be without
+    /// that.
+    #[inline]
+    fn after(self, known: u64, taken: u64) -> u64 {
+        match self {
+            _ if taken == 0 => known,
+            Reset::PerCost(nanos) => {
+                known.saturating_add(taken.saturating_mul(nanos).div_ceil(1_000))
+            }
+            Reset::Window(_) if known > 0 => known,
+            Reset::Window(full) | Reset::Whole(full) => known.max(full),
+        }
     }
 }
 

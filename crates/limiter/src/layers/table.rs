@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::budget::Budget;
 use super::hash::{Hash, index_in};
+use crate::lock::{Guard, Lock};
 
 /// Number of parts with a lock each.
 const SHARDS: usize = 64;
@@ -28,7 +29,7 @@ pub(super) trait Entry {
 
 /// A table of entries by their hash. It takes its memory from a budget, and forgets idle entries by itself.
 pub(super) struct Table<E> {
-    shards: Box<[Mutex<Shard<E>>]>,
+    shards: Box<[Lock<Shard<E>>]>,
     budget: Arc<Budget>,
 }
 
@@ -44,7 +45,7 @@ struct Shard<E> {
 
 /// One part of the table, locked.
 pub(super) struct Locked<'t, E> {
-    shard: MutexGuard<'t, Shard<E>>,
+    shard: Guard<'t, Shard<E>>,
     budget: &'t Budget,
 }
 
@@ -57,30 +58,27 @@ impl<E: Entry> Table<E> {
     pub(super) fn new(budget: Arc<Budget>) -> Table<E> {
         let shard =
             || Shard { entries: HashMap::default(), sweep_at: MIN_SWEEP, swept: 0, answered: 0 };
-        Table { shards: (0..SHARDS).map(|_| Mutex::new(shard())).collect(), budget }
+        Table { shards: (0..SHARDS).map(|_| Lock::new(shard())).collect(), budget }
     }
 
     /// Locks the part of the table that a hash belongs to.
     pub(super) fn lock(&self, hash: Hash) -> Option<Locked<'_, E>> {
-        let shard = lock(self.shards.get(index_in(SHARDS, hash))?);
+        let shard = self.shards.get(index_in(SHARDS, hash))?.lock();
         Some(Locked { shard, budget: &self.budget })
     }
 
     /// Returns the number of checks that were answered by entries.
     pub(super) fn answered(&self) -> u64 {
-        self.shards.iter().map(|shard| lock(shard).answered).sum()
+        self.shards.iter().map(|shard| shard.lock().answered).sum()
     }
 
     /// Returns the sum of a number over all entries.
     pub(super) fn sum(&self, number: impl Fn(&E) -> u64) -> u64 {
-        let sum_of = |shard| lock(shard).entries.values().map(&number).fold(0, u64::saturating_add);
+        let sum_of = |shard: &Lock<Shard<E>>| {
+            shard.lock().entries.values().map(&number).fold(0, u64::saturating_add)
+        };
         self.shards.iter().map(sum_of).fold(0, u64::saturating_add)
     }
-}
-
-fn lock<E>(shard: &Mutex<Shard<E>>) -> MutexGuard<'_, Shard<E>> {
-    // No entry is ever left half changed.
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<E: Entry> Locked<'_, E> {

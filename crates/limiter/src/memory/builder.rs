@@ -12,11 +12,11 @@ use super::snapshot::{self, SnapshotError};
 use super::store::{AlignedShard, MemoryStore, StoreNumber, WhenFull};
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
-use super::table::lock::Lock;
 use super::table::shard::Shard;
 use super::table::terms::TermsList;
 use crate::clock::Clock;
 use crate::hash::Secret;
+use crate::lock::Lock;
 
 /// Default of [`MemoryStoreBuilder::max_keys`].
 const DEFAULT_MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();

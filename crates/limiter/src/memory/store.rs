@@ -10,11 +10,11 @@ use tollgate_core::Limit;
 use super::ids::RememberedIds;
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
-use super::table::lock::Lock;
 use super::table::shard::Shard;
 use crate::clock::Clock;
 use crate::hash::{Hash, Secret, index_in};
 use crate::limiter_store::{LimiterStore, Sealed};
+use crate::lock::Lock;
 use crate::shared::Shared;
 
 /// A store in the memory of this process.

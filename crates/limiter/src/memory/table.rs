@@ -4,7 +4,6 @@
 mod hash_table;
 pub(super) mod key_budget;
 pub(super) mod layout;
-pub(super) mod lock;
 pub(super) mod prefetch;
 pub(super) mod record;
 pub(super) mod shard;

@@ -8,8 +8,8 @@ use tollgate_core::{Decision, Name, Subject, Time};
 
 use super::single_check::{Record, SingleCheck};
 use super::thread_cache::{Cached, Seen, cache_record, cached_hash, cached_record};
+use crate::lock::{Guard, Lock};
 use crate::memory::store::MemoryStore;
-use crate::memory::table::lock::{Guard, Lock};
 use crate::memory::table::record::{OneWordRecord, ThreeWordRecord};
 use crate::memory::table::shard::Shard;
 

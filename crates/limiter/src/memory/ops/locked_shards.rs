@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use tollgate_core::{Name, Subject};
 
 use crate::hash::Hash;
+use crate::lock::{Guard, Lock};
 use crate::memory::store::MemoryStore;
-use crate::memory::table::lock::{Guard, Lock};
 use crate::memory::table::prefetch::prefetch;
 use crate::memory::table::shard::Shard;
 

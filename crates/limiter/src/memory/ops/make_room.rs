@@ -3,8 +3,8 @@
 use tollgate_core::Time;
 
 use super::locked_shards::LockedShards;
+use crate::lock::Lock;
 use crate::memory::store::MemoryStore;
-use crate::memory::table::lock::Lock;
 use crate::memory::table::shard::Shard;
 
 /// About how many states an operation that finds the store full scans for some that have reset.

@@ -1,4 +1,4 @@
-//! The lock of a shard.
+//! The lock of a shard: of the memory store, and of the tables of the layers.
 
 use std::hint::spin_loop;
 use std::thread::yield_now;
