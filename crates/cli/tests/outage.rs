@@ -214,6 +214,37 @@ fn a_stop_during_an_outage_logs_what_is_lost() {
     assert!(log.contains("uncharged_keys=1"), "{log}");
 }
 
+/// A value that cannot be read concerns its own key, not the store.
+#[test]
+fn a_damaged_value_is_no_outage() {
+    let Some(redis) = Server::redis() else { return };
+    let serving = Config::new(&redis, POLICIES).serve();
+    let before = redis.cli(&["keys", "*"]);
+    assert_eq!(serving.check("open", "bad").0, 200);
+    let after = redis.cli(&["keys", "*"]);
+    let key = after.lines().find(|key| !before.contains(key)).unwrap();
+    for set in [["set", key, "x"], ["lpush", key, "x"]] {
+        redis.cli(&["del", key]);
+        redis.cli(&set);
+        // Longer than it takes the breaker to open.
+        wait_until("many failures", TIMEOUT, || {
+            let (status, body) = serving.check("open", "bad");
+            assert!(status == 503 && body.to_string().contains("reset the key"), "{body}");
+            serving.sample("tollgate_decisions_total{policy=\"open\",outcome=\"failed\"}") > 200
+        });
+        assert_eq!(serving.page("/readyz"), (200, "ready\n".to_owned()));
+        assert_eq!(serving.sample("tollgate_store_up"), 1);
+        assert_eq!(serving.sample("tollgate_breaker_open"), 0);
+        assert_eq!(serving.sample("tollgate_layer_uncharged_keys"), 0);
+        let (status, other) = serving.check("closed", "good");
+        assert_eq!((status, &other["degraded"]), (200, &().into()), "{other}");
+        assert_eq!(serving.operate("reset", "open", "bad").0, 200);
+        assert_eq!(serving.check("open", "bad").1["remaining"], 7);
+    }
+    let log = serving.log();
+    assert!(!log.contains("store unavailable"), "{log}");
+}
+
 /// A Redis that is out of memory or read-only answers what it need not write, such as denials.
 #[test]
 fn a_store_that_cannot_write_is_unavailable() {

@@ -29,6 +29,7 @@ enum ErrorKind {
     Unanswered,
     Unavailable,
     Refused,
+    Damaged,
     Full,
 }
 
@@ -75,6 +76,20 @@ impl StoreError {
     #[must_use]
     pub fn refused(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: ErrorKind::Refused, source: Some(Arc::from(source.into())) }
+    }
+
+    /// Creates the error for a key whose stored state cannot be read: something else has written it, or another
+    /// version. A [reset](crate::Act::Reset) forgets it.
+    #[must_use]
+    pub fn damaged(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError { kind: ErrorKind::Damaged, source: Some(Arc::from(source.into())) }
+    }
+
+    /// Returns whether the stored state of the key cannot be read. The store is available, and other keys are not
+    /// concerned.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.kind == ErrorKind::Damaged
     }
 
     /// Creates the error for a new key that has to be counted while the store is full.
@@ -136,6 +151,9 @@ impl fmt::Display for StoreError {
             ErrorKind::Full => f.write_str(
                 "store full, new key not counted: raise max_keys or wait until keys reset",
             ),
+            ErrorKind::Damaged => {
+                f.write_str("the stored state of the key cannot be read: reset the key")
+            }
             ErrorKind::Unavailable | ErrorKind::Refused => f.write_str("store unavailable"),
         }
     }

@@ -8,7 +8,7 @@ pub(crate) mod reply;
 pub(crate) mod task;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_core::{Act, Op, StoreError, Time};
@@ -19,6 +19,10 @@ use crate::call::keys::Prefix;
 use crate::call::reply::CallTerms;
 use crate::script::{Script, Scripts};
 use crate::shape::{Costs, Idempotency, MAX_LIMITS, Positions, Shape, ShortVec};
+
+/// Deletes its key.
+static DELETE: LazyLock<Arc<Script>> =
+    LazyLock::new(|| Arc::new(Script::new("redis.call('DEL', KEYS[1]) return ''".to_owned())));
 
 /// One call of a script, ready to be sent.
 #[derive(Debug)]
@@ -137,6 +141,21 @@ impl Call {
         let argument = argument(part, when, &shape, &terms);
         Call { script: scripts.of(shape), keys, argument, terms }
     }
+}
+
+/// Returns the calls that delete what is kept for the subjects of an operation, whatever it is.
+pub(crate) fn deletions(op: &Op<'_>, prefix: &Prefix) -> Vec<Call> {
+    let mut keys: Vec<Vec<u8>> =
+        op.items.iter().map(|item| prefix.state(op.policy, item.subject)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let call = |key| Call {
+        script: Arc::clone(&DELETE),
+        keys: std::iter::once(key).collect(),
+        argument: Vec::new(),
+        terms: CallTerms::of(op, &[]),
+    };
+    keys.into_iter().map(call).collect()
 }
 
 /// Fails if no script can do an operation.

@@ -25,7 +25,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    fn new(text: String) -> Script {
+    pub(crate) fn new(text: String) -> Script {
         let mut sha = String::with_capacity(40);
         for byte in sha1_smol::Sha1::from(&text).digest().bytes() {
             // Writing to a string cannot fail.

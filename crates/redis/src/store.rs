@@ -1,14 +1,15 @@
 //! The store: turns operations into calls of scripts, and replies into decisions.
 
+use std::slice;
 use std::sync::Arc;
 
 use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
-use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time, apply_one};
+use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError, Time, apply_one};
 
 use crate::call::keys::Prefix;
 use crate::call::reply::{Reply, ScriptDecision};
 use crate::call::task::{Decisions, Task, ready};
-use crate::call::{Call, SlotOp, When, validate};
+use crate::call::{Call, SlotOp, When, deletions, validate};
 use crate::connection::node::Node;
 use crate::connection::{Connection, send_one};
 use crate::script::Scripts;
@@ -87,6 +88,16 @@ impl RedisStore {
                 return decision.map(|decision| decision.answer(op));
             }
         }
+    }
+
+    /// Resets subjects whose states cannot be read: there is nothing to be kept of them.
+    async fn reset_damaged(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
+        for deleted in self.connection.send(&deletions(op, &self.prefix)).await {
+            deleted?;
+        }
+        let mut out = Err(StoreError::unanswered());
+        self.apply_all(slice::from_ref(op), at, slice::from_mut(&mut out)).await;
+        out
     }
 
     /// Applies operations that live in one slot each; consecutive checks of one key in one call.
@@ -168,6 +179,10 @@ impl RedisStore {
     }
 }
 
+fn is_damaged_reset(op: &Op<'_>, out: &Result<Decision, StoreError>) -> bool {
+    op.act == Act::Reset && out.as_ref().is_err_and(StoreError::is_damaged)
+}
+
 /// Returns what a reply means, or `None` if the call must be repeated with other calendar windows.
 fn interpret<D>(
     reply: Result<Reply<D>, StoreError>,
@@ -212,8 +227,16 @@ impl Store for RedisStore {
         match (ops, out, &self.connection) {
             ([op], [out], Connection::Single(node)) => Apply::Pending(Box::pin(async move {
                 *out = self.apply_single(node, op, at).await;
+                if is_damaged_reset(op, out) {
+                    *out = Box::pin(self.reset_damaged(op, at)).await;
+                }
             })),
-            (ops, out, _) => Apply::Pending(Box::pin(self.apply_all(ops, at, out))),
+            (ops, out, _) => Apply::Pending(Box::pin(async move {
+                self.apply_all(ops, at, out).await;
+                for (op, out) in ops.iter().zip(out).filter(|(op, out)| is_damaged_reset(op, out)) {
+                    *out = self.reset_damaged(op, at).await;
+                }
+            })),
         }
     }
 }

@@ -281,10 +281,8 @@ fn is_failure(error: &StoreError) -> bool {
 /// Returns whether the store has certainly written something for this operation.
 fn has_written((op, out): (&Op<'_>, &Result<Decision, StoreError>)) -> bool {
     match op.act {
-        Act::Check | Act::Charge => {
-            op.has_cost() && out.as_ref().is_ok_and(|decision| decision.allowed)
-        }
-        Act::Reset => out.is_ok(),
+        Act::Check => op.has_cost() && out.as_ref().is_ok_and(|decision| decision.allowed),
+        Act::Charge => op.has_cost() && out.is_ok(),
         _ => false,
     }
 }

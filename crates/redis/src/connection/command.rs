@@ -51,8 +51,19 @@ pub(crate) fn reply_bytes(reply: Result<Value, RedisError>) -> Result<Vec<u8>, S
         Ok(other) => {
             Err(StoreError::unavailable(format!("unexpected reply of the script: {other:?}")))
         }
+        Err(error) if is_damaged(&error) => Err(StoreError::damaged(error)),
         Err(error) if is_refused(&error) => Err(StoreError::refused(error)),
         Err(error) => Err(StoreError::unavailable(error)),
+    }
+}
+
+/// Whether the script could not read what is stored under a key: it says so itself, Redis says that the value is of
+/// another type, or the script failed while it took the value apart.
+fn is_damaged(error: &RedisError) -> bool {
+    let detail = error.detail().unwrap_or_default();
+    match error.code() {
+        Some("TGSTATE" | "WRONGTYPE") => true,
+        _ => has_kind(error, ServerErrorKind::ResponseError) && detail.starts_with("user_script:"),
     }
 }
 

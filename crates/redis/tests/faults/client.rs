@@ -142,6 +142,13 @@ pub(crate) fn assert_unavailable(result: OpResult, why: &str) {
     assert!(text.contains(why), "{text}");
 }
 
+/// Asserts that the state of the key cannot be read, for this reason, which is no failure of the store.
+pub(crate) fn assert_damaged(result: OpResult, why: &str) {
+    let error = result.expect_err("an error");
+    let text = with_causes(&error);
+    assert!(error.is_damaged() && !error.is_unavailable() && text.contains(why), "{text}");
+}
+
 /// Returns the instant so many seconds from a fixed one.
 pub(crate) fn at_second(seconds: i64) -> Time {
     const BASE: u64 = 1_700_000_000_000_000;

@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollgate_core::{Act, StoreError};
 use tollgate_fixtures::Server;
 
-use crate::client::{Client, assert_unavailable};
+use crate::client::{Client, assert_damaged};
 use crate::errors::with_causes;
 use crate::operations::{KeyedPolicy, Operation};
 
@@ -169,7 +169,7 @@ fn a_level_that_never_fades_is_an_error_at_once() {
         for act in Act::ALL.into_iter().filter(|act| *act != Act::Reset) {
             keys.set(&damaged);
             let result = client.apply(policy.operation(act, 1).id("some"));
-            assert_unavailable(result, "TGSTATE");
+            assert_damaged(result, "TGSTATE");
         }
     }
 }

@@ -3,7 +3,7 @@
 use tollgate_core::Act;
 use tollgate_fixtures::Server;
 
-use crate::client::{Client, OpResult, assert_unavailable};
+use crate::client::{Client, OpResult, assert_damaged};
 use crate::operations::{KeyedPolicy, Operation};
 
 /// Foreign values: the command that sets one, the command that reads it, and what the error contains.
@@ -58,11 +58,31 @@ fn assert_untouched(
         server.cli(&named(set, key));
         let (before, count) = (server.cli(&named(get, key)), server.cli(&["dbsize"]));
         for one in operations {
-            assert_unavailable(apply(*one), why);
+            assert_damaged(apply(*one), why);
             assert_eq!(server.cli(&named(get, key)), before, "{set:?}: {one:?}");
         }
         assert_eq!(server.cli(&["dbsize"]), count);
         assert_eq!(server.cli(&["pttl", key]), "-1");
+    }
+}
+
+/// A reset need not read what it forgets.
+#[test]
+fn a_reset_forgets_a_foreign_value() {
+    let servers = [Server::redis(), Server::valkey()];
+    for server in servers.into_iter().flatten() {
+        let (client, policy) = (Client::connect(&server.url()), policy());
+        let _ = client.apply(policy.check()).unwrap();
+        let key = key(&server, "");
+        for (set, _, _) in TABLE {
+            for reset in [policy.operation(Act::Reset, 1), policy.operation(Act::Reset, 1).id("r")]
+            {
+                server.cli(&["del", &key]);
+                server.cli(&named(set, &key));
+                assert_eq!(client.remaining(reset), 10, "{set:?}");
+                assert_eq!(client.remaining(policy.check()), 9, "{set:?}");
+            }
+        }
     }
 }
 

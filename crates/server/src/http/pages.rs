@@ -68,7 +68,8 @@ fn readiness(service: &Service, probe: Option<&Answer>) -> Result<&'static str, 
     match probe {
         _ if service.worker.is_stopping() => Err(Rejection::stopping()),
         Some(answer) if is_unavailable(answer) && !engine.fails_without_store() => Ok("degraded\n"),
-        Some(Err(error)) => Err(Rejection::from(error)),
+        // A store in memory that is full decides by `when_full`.
+        Some(Err(error)) if !error.is_full() => Err(Rejection::from(error)),
         _ => Ok("ready\n"),
     }
 }

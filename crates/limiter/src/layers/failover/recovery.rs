@@ -8,14 +8,22 @@ use std::sync::{Arc, LazyLock, Weak};
 
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
-use tollgate_core::{Act, Name, Op, Store, StoreError};
+use tollgate_core::{Act, Item, Limit, Name, Op, Rate, Store, StoreError};
 
 use super::breaker::PROBE_INTERVAL;
 use super::{Failover, Shared};
-use crate::layers::owned_op::OwnedOp;
+use crate::layers::owned_op::{Items, OwnedOp};
 
-/// The policy of the probe. Nothing is ever counted under it.
+/// The policy of the probe. No other operation counts under it.
 static PROBE: LazyLock<Name> = LazyLock::new(|| Name::reserved("probe"));
+/// What the probe takes counts for a microsecond.
+static PROBE_LIMIT: LazyLock<Option<Limit>> =
+    LazyLock::new(|| Limit::gcra(Rate::per_second(1_000_000), 1).ok());
+
+/// Returns what the probe writes in place of an item.
+fn probe_of<'a>(item: &Item<'a>) -> Option<Item<'a>> {
+    Some(Item { limit: PROBE_LIMIT.as_ref()?, subject: item.subject, cost: 1 })
+}
 
 impl<S: Store + 'static> Failover<S> {
     /// Charges the store for what was allowed without it, as far as it answers.
@@ -32,14 +40,16 @@ impl<S: Store + 'static> Shared<S> {
         }
     }
 
-    /// Finds out whether the store is back, by a peek at the key of an operation that failed, and by a reset that
-    /// finds nothing, since a store that is out of memory or read-only still answers a peek. Not by a charge: if its
-    /// reply is lost, it cannot be changed any more, and much of it may not count any more when the store is back.
+    /// Finds out whether the store is back, by a peek at the key of an operation that failed, and by a write of no
+    /// consequence, since a store that is out of memory or read-only still answers a peek. Not by a charge of what was
+    /// allowed: if its reply is lost, it cannot be changed any more, and much of it may not count any more when the
+    /// store is back.
     async fn is_back(&self, failed: &OwnedOp) -> bool {
         let permit = self.breaker.probe();
         let items = failed.items();
         let peek = failed.op(&items).with_act(Act::Peek).without_id();
-        let write = Op::check(&PROBE, &items).with_act(Act::Reset);
+        let written: Items<'_> = items.iter().filter_map(probe_of).collect();
+        let write = Op::check(&PROBE, &written).with_act(Act::Charge);
         let (ops, mut out) = ([peek, write], [(); 2].map(|()| Err(StoreError::unanswered())));
         self.ask(&ops, None, &mut out, Instant::now() + self.timeout).await;
         self.end(permit, &ops, &out)
