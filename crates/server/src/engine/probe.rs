@@ -7,7 +7,7 @@ use tollgate_core::{Act, Key, Limit, Name};
 
 use super::operation::Operation;
 
-/// The policy of the probe. Nothing is ever counted under it.
+/// The policy of the probe. No other operation counts under it.
 static PROBE: LazyLock<Name> = LazyLock::new(|| Name::reserved("readyz"));
 
 /// Returns a charge, which no layer answers, and which fails if the store does not respond or cannot write what a check
