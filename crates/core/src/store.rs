@@ -46,6 +46,45 @@ pub enum Apply<'a> {
 /// the time can observe. Concurrency and a store's own clock are left to the store's own tests. A
 /// store that keeps [`State`](crate::storage::State)s and calls [`decide`](crate::storage::decide)
 /// fulfils most of the contract by that.
+///
+/// A layer is a store around another:
+///
+/// ```
+/// use std::slice;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use tollgate_core::{Act, Apply, Decision, Op, PlainStore, Policy, Request};
+/// use tollgate_core::{Name, Store, StoreError, Time};
+///
+/// /// Counts the operations on a store.
+/// #[derive(Default)]
+/// struct Counted<S>(S, AtomicUsize);
+///
+/// impl<S: Store> Store for Counted<S> {
+///     fn apply<'a>(
+///         &'a self,
+///         ops: &'a [Op<'a>],
+///         at: Option<Time>,
+///         out: &'a mut [Result<Decision, StoreError>],
+///     ) -> Apply<'a> {
+///         self.1.fetch_add(ops.len(), Ordering::Relaxed);
+///         self.0.apply(ops, at, out)
+///     }
+/// }
+///
+/// let store = Counted::<PlainStore>::default();
+/// let api = Policy::parse(Name::new("api")?, ["gcra 1/s burst 5"])?;
+/// let decision = Request::of("203.0.113.9").with_op(&api, Act::Check, |op| {
+///     let mut out = [Err(StoreError::unanswered())];
+///     let applied = store.apply(slice::from_ref(op), Some(Time::EPOCH), &mut out);
+///     assert!(matches!(applied, Apply::Ready));
+///     let [result] = out;
+///     result
+/// })??;
+/// assert!(decision.allowed);
+/// assert_eq!(store.1.load(Ordering::Relaxed), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Store: Send + Sync {
     /// Applies each operation, in order.
     ///
@@ -58,6 +97,13 @@ pub trait Store: Send + Sync {
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a>;
+
+    /// Returns whether the store decides several operations like this one together if they come in one
+    /// call. Otherwise each takes round trips of its own, one after the other, and they are better sent
+    /// beside each other. Default: true.
+    fn joins(&self, _op: &Op<'_>) -> bool {
+        true
+    }
 }
 
 /// Applies one operation to any store, and waits for its result.
@@ -85,5 +131,9 @@ impl<S: Store + ?Sized> Store for Arc<S> {
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
         (**self).apply(ops, at, out)
+    }
+
+    fn joins(&self, op: &Op<'_>) -> bool {
+        (**self).joins(op)
     }
 }

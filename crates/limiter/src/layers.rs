@@ -117,10 +117,10 @@ impl Layers {
     #[must_use]
     pub fn around(self, store: Arc<dyn Store>) -> Arc<LayeredStore> {
         let Layers { timeout, nodes, max_memory, clock } = self;
-        let node = Node::new(nodes, clock.unwrap_or_default(), max_memory);
+        let node = Node::new(nodes, timeout, clock.unwrap_or_default(), max_memory);
         let policies = Arc::<Policies>::default();
         let store = Coalesce::new(store, node.secret, timeout);
-        let store = Failover::new(store, timeout, node.clone(), Arc::clone(&policies));
+        let store = Failover::new(store, node.clone(), Arc::clone(&policies));
         let store = Arc::new(DenyCache::new(store, &node));
         let layers = Distribute::new(store, Arc::clone(&policies), &node);
         Arc::new(LayeredStore { layers, policies, node })

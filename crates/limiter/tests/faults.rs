@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use tokio::runtime::{Handle, Runtime};
-use tollgate::layers::{Layers, OnFailure};
+use tollgate::layers::{Distribution, Layers, OnFailure, Prefetch, WriteBehind};
 use tollgate::{AnyStore, Decision, Error, Limiter, RedisStore, Source};
 use tollgate_fixtures::{Fault, FaultProxy, Server};
 
@@ -32,7 +32,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new() -> Option<Scene> {
+    fn new(distribution: Distribution) -> Option<Scene> {
         let server = Server::redis()?;
         let proxy = FaultProxy::start(server.port());
         let url = format!("redis://127.0.0.1:{}", proxy.port());
@@ -41,7 +41,7 @@ impl Scene {
         let store = AnyStore::layered(layers.around(redis));
         let limiter = |name, on_failure| {
             let limiter = store.limiter(name, ["fixed-window 10/week"]).unwrap();
-            limiter.with_on_failure(on_failure)
+            limiter.with_on_failure(on_failure).with_distribution(distribution)
         };
         let (allow, deny) = (limiter("allow", OnFailure::Allow), limiter("deny", OnFailure::Deny));
         let local = limiter("local", OnFailure::Local);
@@ -89,15 +89,30 @@ async fn within(time: Duration, what: &str, mut holds: impl AsyncFnMut(usize) ->
     }
 }
 
-/// Breaks the store, sees the failure modes answer, mends it, and sees the store answer.
+/// Breaks the store, sees the failure modes answer, mends it, and sees the store answer, whoever decides the checks.
 fn survives(what: &str, fail: impl Fn(&Scene), mend: impl Fn(&Scene)) {
-    let Some(scene) = Scene::new() else { return };
+    let local = [WriteBehind::default().into(), Prefetch::default().into()];
+    for distribution in local.into_iter().chain([Distribution::Strict]) {
+        survives_as(distribution, &format!("{what}, {distribution}"), &fail, &mend);
+    }
+}
+
+fn survives_as(
+    distribution: Distribution,
+    what: &str,
+    fail: impl Fn(&Scene),
+    mend: impl Fn(&Scene),
+) {
+    let Some(scene) = Scene::new(distribution) else { return };
     Runtime::new().unwrap().block_on(async {
         let healthy = async |round: usize| scene.is_healthy(&format!("before-{round}")).await;
         within(NOTICE, &format!("{what}: it works at first"), healthy).await;
         fail(&scene);
         let by_mode = async |round: usize| scene.answers_by_mode(round).await;
         within(NOTICE, &format!("{what}: every policy answers by its mode"), by_mode).await;
+        let stats = scene.store.layers().unwrap().stats();
+        assert!(stats.memory <= stats.max_memory, "{what}: {stats:?}");
+        assert!(Handle::current().metrics().num_alive_tasks() < MAX_TASKS, "{what}");
         // Only checks and peeks can be answered without the store.
         assert!(scene.allow.key("a").charge().await.is_err(), "{what}");
         mend(&scene);
@@ -124,6 +139,11 @@ fn a_slow_store() {
 #[test]
 fn closed_connections() {
     survives_fault(Fault::Close);
+}
+
+#[test]
+fn reset_connections() {
+    survives_fault(Fault::Reset);
 }
 
 #[test]
@@ -172,7 +192,7 @@ fn a_read_only_store() {
 /// What was allowed without the store is charged to it afterwards, as far as it still counts.
 #[test]
 fn what_was_allowed_is_charged_afterwards() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::new(Distribution::Strict) else { return };
     Runtime::new().unwrap().block_on(async {
         assert_eq!(check(&scene.allow, "a").await.unwrap().remaining, Some(9));
         // A paused server would do what it was sent when it resumes.

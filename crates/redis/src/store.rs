@@ -3,8 +3,10 @@
 use std::slice;
 use std::sync::Arc;
 
-use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
-use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError, Time, apply_one};
+use futures_util::future::join_all;
+use tollgate_core::remote::{LimitParams as _, RemoteLimit, RemoteState, remote_decision};
+use tollgate_core::storage::OpStorage as _;
+use tollgate_core::{Act, Apply, Decision, Item, Op, Store, StoreError, Time, apply_one};
 
 use crate::call::keys::Prefix;
 use crate::call::reply::{Reply, ScriptDecision};
@@ -14,6 +16,9 @@ use crate::connection::node::Node;
 use crate::connection::{Connection, send_one};
 use crate::script::Scripts;
 use crate::shape::all_positions;
+
+/// Maximum number of operations on several slots that are under way at once for one call.
+const MAX_CROSSING: usize = 64;
 
 /// Limits over Redis, Valkey, Sentinel or Redis Cluster.
 ///
@@ -49,8 +54,10 @@ impl RedisStore {
         at: Option<Time>,
         out: &mut [Result<Decision, StoreError>],
     ) {
-        // Operations in one slot are collected and sent together, up to the next one in several slots.
+        // Operations in one slot are collected and sent together, up to the next one in several slots; and so are
+        // those, up to the next one in one slot, or on a subject of one of them.
         let mut batch: Vec<(SlotOp<'_, '_>, &mut Result<Decision, StoreError>)> = Vec::new();
+        let mut crossing: Vec<CrossSlotOp<'_, '_>> = Vec::new();
         for (op, out) in ops.iter().zip(out) {
             if let Some(decision) = decide_locally(op) {
                 *out = decision;
@@ -59,12 +66,26 @@ impl RedisStore {
             let mut slots = self.connection.positions_by_slot(op, &self.prefix);
             if slots.len() > 1 {
                 self.apply_batch(std::mem::take(&mut batch), at).await;
-                *out = self.apply_cross_slot(op, &slots, at).await;
+                if crossing.len() >= MAX_CROSSING || crossing.iter().any(|it| it.shares_subject(op))
+                {
+                    self.apply_crossing(std::mem::take(&mut crossing), at).await;
+                }
+                crossing.push(CrossSlotOp { op, slots, out });
             } else {
+                self.apply_crossing(std::mem::take(&mut crossing), at).await;
                 batch.push((SlotOp::new(op, slots.pop().unwrap_or_default()), out));
             }
         }
+        self.apply_crossing(crossing, at).await;
         self.apply_batch(batch, at).await;
+    }
+
+    /// Applies operations on several slots, and on different subjects, beside each other.
+    async fn apply_crossing(&self, ops: Vec<CrossSlotOp<'_, '_>>, at: Option<Time>) {
+        let each = ops.into_iter().map(async |CrossSlotOp { op, slots, out }| {
+            *out = self.apply_cross_slot(op, &slots, at).await;
+        });
+        join_all(each).await;
     }
 
     /// Applies one operation on one server: the common case. It holds nothing that only other cases need,
@@ -217,6 +238,21 @@ fn decide_locally(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
     Some(Ok(remote_decision(true, limits)))
 }
 
+/// An operation whose limits live in several slots.
+struct CrossSlotOp<'a, 'o> {
+    op: &'a Op<'a>,
+    slots: Vec<Vec<usize>>,
+    out: &'o mut Result<Decision, StoreError>,
+}
+
+impl CrossSlotOp<'_, '_> {
+    /// Returns whether another operation counts one of its subjects, so that it must wait for this one.
+    fn shares_subject(&self, op: &Op<'_>) -> bool {
+        let counts = |item: &Item<'_>| op.items.iter().any(|other| other.subject == item.subject);
+        self.op.policy == op.policy && self.op.items.iter().any(counts)
+    }
+}
+
 impl Store for RedisStore {
     fn apply<'a>(
         &'a self,
@@ -238,5 +274,11 @@ impl Store for RedisStore {
                 }
             })),
         }
+    }
+
+    /// Not in several slots of a cluster.
+    fn joins(&self, op: &Op<'_>) -> bool {
+        let is_single = matches!(self.connection, Connection::Single(_)) || op.items.len() < 2;
+        is_single || self.connection.positions_by_slot(op, &self.prefix).len() < 2
     }
 }

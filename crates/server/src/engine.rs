@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use smallvec::SmallVec;
+use tokio::time::{Instant, timeout_at};
 use tollgate::StoreStats;
 use tollgate::layers::{LayerStats, LayeredStore};
 use tollgate_core::{Act, Decision, Item, Op, RequestError, Span, StoreError, Time, apply_one};
@@ -188,16 +189,16 @@ impl Engine {
         }
     }
 
-    /// Tells a remote store what it does not know yet, since the server stops.
-    pub(crate) async fn flush(&self) {
+    /// Writes to a remote store what it has not counted yet, since the server stops.
+    pub(crate) async fn flush(&self, deadline: Instant) {
         let Some(layers) = self.store.layers() else { return };
-        layers.flush().await;
+        let _ = timeout_at(deadline, layers.flush()).await;
         let LayerStats { unwritten, uncharged_keys, .. } = layers.stats();
         if unwritten > 0 || uncharged_keys > 0 {
             tracing::warn!(
                 unwritten,
                 uncharged_keys,
-                "the store is unavailable: it will never count some of what was allowed"
+                "store unavailable at shutdown: admitted cost that it has not counted is lost"
             );
         }
     }

@@ -26,6 +26,17 @@ use crate::{http, resp};
 pub use builder::ServerBuilder;
 
 /// A running server. It stops when it is dropped.
+///
+/// ```
+/// use tollgate_server::{Name, Policy, Server};
+///
+/// let api = Policy::parse(Name::new("api")?, ["gcra 100/s burst 200"])?;
+/// // Port 0 lets the system choose one.
+/// let server = Server::builder().policy(api).http("127.0.0.1:0".parse()?).start()?;
+/// println!("POST /v1/check to http://{}", server.http().unwrap());
+/// server.stop();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Server {
     engine: Arc<Engine>,
@@ -185,7 +196,8 @@ impl Server {
                     if let Some(engine) = first {
                         tokio::task::spawn_local(async move { engine.watch().await });
                     }
-                    worker.run(incoming, stopped, exit, serve, last.flush()).await;
+                    let finish = async |deadline| last.flush(deadline).await;
+                    worker.run(incoming, stopped, exit, serve, finish).await;
                 }
             })?;
             workers.push(sender);
@@ -213,7 +225,9 @@ impl Server {
             }
         };
         self.threads.push(thread::Builder::new().name(name.to_owned()).spawn(run)?);
-        wait.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended at once")))
+        wait.recv().unwrap_or_else(|_| {
+            Err(io::Error::other(format!("thread {name} exited during startup")))
+        })
     }
 }
 

@@ -5,11 +5,14 @@
 //! id. The answers are exact: the store decides every one.
 //!
 //! As soon as as many wait as one call takes, they are sent. So a check waits for one call at most before its
-//! own, whatever the rate of the key: a healthy store never seems to be slow because a key is hot.
+//! own, whatever the rate of the key: a healthy store never seems to be slow because a key is hot. Nor because a
+//! caller has stopped polling its check: those that have waited for long are sent beside it.
 
 mod queue;
+mod stalled;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -37,6 +40,8 @@ struct Shared<S> {
     joined: Counter,
     /// Number of calls that this saved.
     saved: Counter,
+    /// Whether a task looks for checks that have waited for long.
+    is_watched: AtomicBool,
 }
 
 /// What a waiter gets: the result, and the status of each limit if it asked for it.
@@ -49,8 +54,8 @@ impl<S: Store + 'static> Coalesce<S> {
     /// `timeout` is how long a caller waits at most.
     pub(crate) fn new(store: S, secret: Secret, timeout: Duration) -> Coalesce<S> {
         let (joined, saved) = (Counter::default(), Counter::default());
-        let queues = Queues::default();
-        Coalesce(Arc::new(Shared { store, queues, secret, timeout, joined, saved }))
+        let (queues, is_watched) = (Queues::default(), AtomicBool::new(false));
+        Coalesce(Arc::new(Shared { store, queues, secret, timeout, joined, saved, is_watched }))
     }
 
     /// Returns the number of checks that went together with others.
@@ -94,6 +99,9 @@ impl<S: Store + 'static> Store for Coalesce<S> {
         }
         // The next call of the key is sent by a task, which needs a runtime.
         let Ok(runtime) = Handle::try_current() else { return shared.store.apply(ops, at, out) };
+        if !shared.store.joins(op) {
+            return shared.store.apply(ops, at, out);
+        }
         let key = shared.secret.key(op);
         let hash = key.whole();
         let joined =
@@ -101,6 +109,7 @@ impl<S: Store + 'static> Store for Coalesce<S> {
         if let Joined::Waits(waiter, full) = joined {
             shared.joined.add(1);
             shared.send_now(full, &runtime);
+            shared.watch(&runtime);
             let [out] = out else { return Apply::Ready };
             return Apply::Pending(Box::pin(Self::wait(waiter, op, out)));
         }
@@ -134,14 +143,19 @@ struct Turn<S: Store + 'static> {
 impl<S: Store + 'static> Drop for Turn<S> {
     fn drop(&mut self) {
         let waiters = self.shared.queues.take(self.hash, MAX_COALESCED);
-        if waiters.is_empty() {
-            return;
+        if !waiters.is_empty() {
+            let (shared, runtime) = (Arc::clone(&self.shared), self.runtime.clone());
+            Turn { shared, hash: self.hash, runtime }.spawn(waiters);
         }
-        let (shared, runtime) = (Arc::clone(&self.shared), self.runtime.clone());
-        let next = Turn { shared, hash: self.hash, runtime };
-        self.runtime.spawn(async move {
-            send(&next.shared, waiters).await;
-            drop(next);
+    }
+}
+
+impl<S: Store + 'static> Turn<S> {
+    /// Sends some checks in a task.
+    fn spawn(self, waiters: Vec<Waiter<Answer>>) {
+        self.runtime.clone().spawn(async move {
+            send(&self.shared, waiters).await;
+            drop(self);
         });
     }
 }

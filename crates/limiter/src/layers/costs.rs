@@ -1,11 +1,15 @@
 //! One cost for each limit of an operation.
 
-use smallvec::SmallVec;
+use std::iter::once;
+
 use tollgate_core::{Item, Op};
 
-/// One cost for each limit. Most policies have one or two.
+/// One cost for each limit. Most policies have one, so that the first is at hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Costs(SmallVec<[u64; 2]>);
+pub(super) struct Costs {
+    first: u64,
+    others: Vec<u64>,
+}
 
 impl Costs {
     /// Returns the costs of an operation.
@@ -15,29 +19,43 @@ impl Costs {
 
     /// Returns no cost for each of some limits.
     pub(super) fn none(limits: usize) -> Costs {
-        Costs(SmallVec::from_elem(0, limits))
+        Costs { first: 0, others: vec![0; limits.saturating_sub(1)] }
     }
 
+    #[inline]
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().copied()
+        once(self.first).chain(self.others.iter().copied())
     }
 
     /// Returns the number of limits.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.others.len().saturating_add(1)
     }
 
+    #[inline]
     pub(super) fn get(&self, position: usize) -> u64 {
-        self.0.get(position).copied().unwrap_or(0)
+        match position.checked_sub(1) {
+            None => self.first,
+            Some(other) => self.others.get(other).copied().unwrap_or(0),
+        }
+    }
+
+    #[inline]
+    fn get_mut(&mut self, position: usize) -> Option<&mut u64> {
+        match position.checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(other) => self.others.get_mut(other),
+        }
     }
 
     /// Returns the cost of the first limit, which stands for the whole in metrics.
     pub(super) fn first(&self) -> u64 {
-        self.get(0)
+        self.first
     }
 
+    #[inline]
     pub(super) fn is_none(&self) -> bool {
-        self.iter().all(|cost| cost == 0)
+        self.first == 0 && self.others.iter().all(|cost| *cost == 0)
     }
 
     /// Returns whether none of these costs is greater than the other.
@@ -46,20 +64,32 @@ impl Costs {
     }
 
     /// Adds the costs of an operation.
+    #[inline]
     pub(super) fn add_costs_of(&mut self, op: &Op<'_>) {
-        let each = self.0.iter_mut().zip(op.items);
-        each.for_each(|(cost, item)| *cost = cost.saturating_add(item.cost));
+        for_each(op.items, |position, item| {
+            self.change(position, |cost| cost.saturating_add(item.cost));
+        });
     }
 
     /// Subtracts the costs of an operation.
+    #[inline]
     pub(super) fn subtract_costs_of(&mut self, op: &Op<'_>) {
-        let each = self.0.iter_mut().zip(op.items);
-        each.for_each(|(cost, item)| *cost = cost.saturating_sub(item.cost));
+        for_each(op.items, |position, item| {
+            self.change(position, |cost| cost.saturating_sub(item.cost));
+        });
+    }
+
+    #[inline]
+    fn change(&mut self, position: usize, change: impl FnOnce(u64) -> u64) {
+        if let Some(cost) = self.get_mut(position) {
+            *cost = change(*cost);
+        }
     }
 
     /// Takes as much of a cost as there is at this position. Returns what it took.
+    #[inline]
     pub(super) fn take(&mut self, position: usize, cost: u64) -> u64 {
-        let Some(own) = self.0.get_mut(position) else { return 0 };
+        let Some(own) = self.get_mut(position) else { return 0 };
         let taken = cost.min(*own);
         *own -= taken;
         taken
@@ -86,7 +116,9 @@ impl Costs {
     }
 
     fn combine(&mut self, other: &Costs, combine: impl Fn(u64, u64) -> u64) {
-        self.0.iter_mut().zip(other.iter()).for_each(|(cost, other)| *cost = combine(*cost, other));
+        self.first = combine(self.first, other.first);
+        let others = self.others.iter_mut().zip(&other.others);
+        others.for_each(|(cost, other)| *cost = combine(*cost, *other));
     }
 
     /// Returns the items of an operation with these costs.
@@ -97,6 +129,27 @@ impl Costs {
 
 impl FromIterator<u64> for Costs {
     fn from_iter<I: IntoIterator<Item = u64>>(costs: I) -> Costs {
-        Costs(costs.into_iter().collect())
+        let mut costs = costs.into_iter();
+        Costs { first: costs.next().unwrap_or_default(), others: costs.collect() }
     }
+}
+
+/// Returns whether something holds for all items, with their positions. The first is dealt with by itself: most
+/// policies have one limit, and for that one nothing is left of the loop.
+#[inline]
+pub(super) fn all<'i>(
+    items: &'i [Item<'i>],
+    mut holds: impl FnMut(usize, &'i Item<'i>) -> bool,
+) -> bool {
+    let Some((first, others)) = items.split_first() else { return true };
+    holds(0, first) && (1..).zip(others).all(|(position, item)| holds(position, item))
+}
+
+/// Visits all items, with their positions, as [`all`] does.
+#[inline]
+pub(super) fn for_each<'i>(items: &'i [Item<'i>], mut visit: impl FnMut(usize, &'i Item<'i>)) {
+    all(items, |position, item| {
+        visit(position, item);
+        true
+    });
 }

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tollgate_core::{Apply, Decision, Op, Span, Store, StoreError, Time, apply_one};
 
-use super::hash::{Hash, OpKey, Secret};
+use super::budget::Part;
+use super::hash::{Hash, OpKey};
 use super::node::Node;
 use super::table::{Entry, Table};
 use super::versions::Versions;
-use crate::clock::Clock;
 use repeat::{denial_from, is_repeatable, may_have_changed, wait};
 
 /// How long a denial is repeated without asking the store, in microseconds.
@@ -69,8 +69,7 @@ impl<S: Store> RepeatsDenials for DenyCache<S> {
 struct Known {
     denials: Table<Denial>,
     versions: Versions,
-    secret: Secret,
-    clock: Clock,
+    node: Node,
 }
 
 /// A denial, and for how long it holds.
@@ -140,9 +139,8 @@ impl Drop for Asking<'_> {
 
 impl<S: Store> DenyCache<S> {
     pub(crate) fn new(store: S, node: &Node) -> DenyCache<S> {
-        let (denials, versions) = (Table::new(Arc::clone(&node.budget)), Versions::default());
-        let (secret, clock) = (node.secret, node.clock.clone());
-        let known = Known { denials, versions, secret, clock };
+        let (denials, versions) = (Table::new(Part::of(&node.budget)), Versions::default());
+        let known = Known { denials, versions, node: node.clone() };
         DenyCache { store, known }
     }
 
@@ -225,10 +223,10 @@ impl<S: Store> Store for DenyCache<S> {
 
 impl Known {
     fn question(&self, op: &Op<'_>, at: Option<Time>) -> Question {
-        let key = self.secret.key(op);
-        let hash = is_repeatable(op).then(|| self.secret.question(&key, op));
+        let key = self.node.secret.key(op);
+        let hash = is_repeatable(op).then(|| self.node.secret.question(&key, op));
         let version = self.versions.of(&key);
-        let now = at.unwrap_or_else(|| self.clock.now()).as_micros();
+        let now = at.map_or_else(|| self.node.now(), Time::as_micros);
         Question { key, hash, version, explicit: at.is_some(), now }
     }
 
@@ -261,12 +259,12 @@ impl Known {
         Lookup::Ask(Asking { known: self, hash, notify })
     }
 
-    /// Waits until another caller has its answer.
+    /// Waits until another caller has its answer, or has had time for it.
     async fn wait(&self, hash: Hash, notify: &Arc<Notify>) {
         let notified = notify.notified();
         // Not if the answer has arrived meanwhile.
         if self.is_asking(hash, notify) {
-            notified.await;
+            self.node.wait(notified).await;
         }
     }
 
@@ -289,7 +287,7 @@ impl Known {
             denials.remove(hash);
             return;
         };
-        let received = if question.explicit { question.now } else { self.clock.now().as_micros() };
+        let received = if question.explicit { question.now } else { self.node.now() };
         let denial = Denial {
             decision,
             // What this check took itself is in the answer. After any other change it is useless.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
 use super::deny_cache::RepeatsDenials;
@@ -33,6 +34,7 @@ impl<S: RepeatsDenials + 'static> Distribute<S> {
         &self.store
     }
 
+    #[inline(always)]
     fn apply_as<'a>(
         &'a self,
         distribution: &Distribution,
@@ -47,27 +49,33 @@ impl<S: RepeatsDenials + 'static> Distribute<S> {
     }
 
     fn distributions(&self, ops: &[Op<'_>]) -> Vec<Distribution> {
-        let mut policies = self.policies.now();
-        ops.iter().map(|op| *policies.distribution(op.policy)).collect()
+        ops.iter().map(|op| self.policies.distribution(op.policy)).collect()
     }
 
-    /// Applies operations on policies with different distributions: those with the same one together.
+    /// Applies operations on policies with different distributions: those with the same one together, and all
+    /// beside each other, so that they take no longer than one call may.
     async fn apply_mixed(&self, ops: &[Op<'_>], out: &mut [Result<Decision, StoreError>]) {
         let each = self.distributions(ops);
-        for (first, distribution) in each.iter().enumerate() {
-            if each.iter().take(first).any(|earlier| earlier == distribution) {
-                continue;
-            }
-            let indexes = || {
-                let is_same = |(index, other)| (other == distribution).then_some(index);
-                each.iter().enumerate().filter_map(is_same)
+        let indexes = |distribution: Distribution| {
+            let is_same = move |(index, other): (usize, &Distribution)| {
+                (*other == distribution).then_some(index)
             };
-            let some = subset::pick(ops, indexes());
+            each.iter().enumerate().filter_map(is_same)
+        };
+        let is_first = |(first, distribution): &(usize, &Distribution)| {
+            !each.iter().take(*first).any(|earlier| earlier == *distribution)
+        };
+        let distinct = each.iter().enumerate().filter(is_first);
+        let groups = distinct.map(async |(_, distribution)| {
+            let some = subset::pick(ops, indexes(*distribution));
             let mut results = subset::unanswered(&some);
             if let Apply::Pending(pending) = self.apply_as(distribution, &some, &mut results) {
                 pending.await;
             }
-            subset::put_back(indexes(), results, out);
+            (*distribution, results)
+        });
+        for (distribution, results) in join_all(groups).await {
+            subset::put_back(indexes(distribution), results, out);
         }
     }
 }
@@ -84,12 +92,8 @@ impl<S: RepeatsDenials + 'static> Store for Distribute<S> {
         if at.is_some() {
             return self.store.apply(ops, at, out);
         }
-        let mut policies = self.policies.now();
-        if others.is_empty() {
-            return self.apply_as(policies.distribution(first.policy), ops, out);
-        }
-        let distribution = *policies.distribution(first.policy);
-        if others.iter().all(|op| *policies.distribution(op.policy) == distribution) {
+        let distribution = self.policies.distribution(first.policy);
+        if others.iter().all(|op| self.policies.distribution(op.policy) == distribution) {
             return self.apply_as(&distribution, ops, out);
         }
         Apply::Pending(Box::pin(self.apply_mixed(ops, out)))

@@ -8,9 +8,9 @@ use tollgate_core::{Limit, Op, Spec};
 use super::costs::Costs;
 use crate::percentage::Percentage;
 
-/// Part of a limit that a node may admit before it has told the store, or take ahead, by default.
+/// Default share of a limit that a node may leave unwritten or take ahead.
 pub const DEFAULT_PART: Percentage = Percentage::whole(5);
-/// How often cost is written behind, by default.
+/// Default interval at which a node writes to the store what it has admitted.
 pub const DEFAULT_FLUSH: Duration = Duration::from_millis(10);
 
 /// Who decides the checks of a policy: the store, or the node from what it knows.
@@ -50,7 +50,7 @@ pub enum FirstRead {
 }
 
 impl FirstRead {
-    /// All first reads.
+    /// Every way to treat the first check of a key.
     pub const ALL: [FirstRead; 2] = [FirstRead::Sync, FirstRead::None];
 
     /// Returns its name in the config.

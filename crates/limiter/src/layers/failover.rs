@@ -4,16 +4,18 @@
 //! finds out now and then whether the store is back. What fails is answered by the failure mode of its policy.
 
 mod breaker;
+mod charging;
 mod fallback;
 mod recovery;
 mod share;
 mod uncharged;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
+use tollgate_core::storage::OpStorage as _;
 use tollgate_core::{Act, Apply, Decision, Op, Store, StoreError, Time};
 
 use super::node::Node;
@@ -31,7 +33,7 @@ pub(crate) struct Failover<S>(Arc<Shared<S>>);
 
 struct Shared<S> {
     store: S,
-    timeout: Duration,
+    node: Node,
     breaker: Breaker,
     policies: Arc<Policies>,
     fallback: Fallback,
@@ -43,25 +45,23 @@ struct Shared<S> {
     last_error: Mutex<Option<StoreError>>,
     /// Whether a task looks if the store is back.
     is_watched: AtomicBool,
+    /// Whether a caller has gone away before the store answered, which may be why.
+    is_suspected: AtomicBool,
 }
 
 impl<S: Store + 'static> Failover<S> {
-    pub(crate) fn new(
-        store: S,
-        timeout: Duration,
-        node: Node,
-        policies: Arc<Policies>,
-    ) -> Failover<S> {
+    pub(crate) fn new(store: S, node: Node, policies: Arc<Policies>) -> Failover<S> {
         Failover(Arc::new(Shared {
             store,
-            timeout,
             breaker: Breaker::new(),
             policies,
-            fallback: Fallback::new(node),
+            fallback: Fallback::new(node.clone()),
+            node,
             failures: Counter::default(),
             unanswered: Counter::default(),
             last_error: Mutex::default(),
             is_watched: AtomicBool::new(false),
+            is_suspected: AtomicBool::new(false),
         }))
     }
 
@@ -85,7 +85,7 @@ impl<S: Store + 'static> Failover<S> {
         self.0.fallback.uncharged().lost()
     }
 
-    /// Returns the number of checks that were allowed after the store was asked and did not answer.
+    /// Returns the number of checks that were sent to the store, got no reply and were then allowed.
     pub(crate) fn unanswered(&self) -> u64 {
         self.0.unanswered.get()
     }
@@ -97,7 +97,7 @@ impl<S: Store + 'static> Failover<S> {
 
     /// Returns the number of nodes that share the store.
     pub(crate) fn nodes(&self) -> u32 {
-        self.0.fallback.nodes()
+        self.0.node.nodes
     }
 
     /// Returns whether the store is considered unavailable.
@@ -141,9 +141,11 @@ impl<S: Store + 'static> Store for Failover<S> {
             return Apply::Ready;
         };
         Apply::Pending(Box::pin(async move {
-            let deadline = Instant::now() + shared.timeout;
+            let deadline = shared.node.deadline();
+            let mut asked = Asked { shared, ops, is_answered: false };
             shared.ask(ops, at, out, deadline).await;
             shared.ask_again(ops, at, out, deadline).await;
+            asked.is_answered = true;
             let is_available = shared.end(permit, ops, out);
             // Not only after a failure: an earlier attempt may have failed.
             if is_available {
@@ -164,6 +166,23 @@ impl<S: Store + 'static> Store for Failover<S> {
                 shared.watch(ops);
             }
         }))
+    }
+}
+
+/// Operations that the store was asked for. If their caller goes away before the answer, a task finds out whether the
+/// store answers at all: callers that wait for less than the timeout would never notice an outage.
+struct Asked<'a, S: Store + 'static> {
+    shared: &'a Arc<Shared<S>>,
+    ops: &'a [Op<'a>],
+    is_answered: bool,
+}
+
+impl<S: Store + 'static> Drop for Asked<'_, S> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.shared.is_suspected.store(true, Ordering::SeqCst);
+            self.shared.watch(self.ops);
+        }
     }
 }
 
@@ -216,7 +235,7 @@ impl<S: Store + 'static> Shared<S> {
             Apply::Pending(pending) => timeout_at(deadline, pending).await.is_ok(),
         };
         if !in_time {
-            let error = StoreError::unavailable(format!("no reply within {:?}", self.timeout));
+            let error = StoreError::unavailable(format!("no reply within {:?}", self.node.timeout));
             let unanswered = |out: &&mut Result<_, StoreError>| {
                 out.as_ref().is_err_and(StoreError::is_unanswered)
             };

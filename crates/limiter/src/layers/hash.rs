@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::hash::Hasher;
 
 use smallvec::SmallVec;
+use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Item, Name, Op};
 
 use crate::hash::{self, CACHED_KEYS, CachedKey, MAX_CACHED_BYTES, Salt, place_of};
@@ -32,7 +33,13 @@ impl Secret {
     /// Returns the key of an operation.
     #[inline]
     pub(super) fn key(self, op: &Op<'_>) -> OpKey {
-        OpKey { subjects: op.items.iter().map(|item| self.subject(op.policy, item)).collect() }
+        let subject = |item: &Item<'_>| self.subject(op.policy, item);
+        let subjects = match op.items {
+            // Most policies have one limit, and collecting one is not for nothing.
+            [item] => SmallVec::from_buf([subject(item)]),
+            items => items.iter().map(subject).collect(),
+        };
+        OpKey { subjects }
     }
 
     /// Returns the hash of the first subject of an operation, for those that have only one.

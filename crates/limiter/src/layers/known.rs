@@ -1,6 +1,7 @@
 //! What the last answer of the store says about a key.
 
-use smallvec::SmallVec;
+use std::iter::once;
+
 use tollgate_core::{Algorithm, Decision, Item, Limit, LimitStatus, LimitStatuses, Op, Span};
 
 use super::costs::Costs;
@@ -9,7 +10,9 @@ use super::costs::Costs;
 /// remained then.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    each: SmallVec<[KnownLimit; 1]>,
+    /// Most policies have one limit, so that the first is at hand.
+    first: KnownLimit,
+    others: Vec<KnownLimit>,
     /// When the answer arrived, in microseconds.
     at: u64,
 }
@@ -39,22 +42,33 @@ impl Known {
             });
             KnownLimit { status, reset: Reset::of(item.limit) }
         };
-        Known { each: op.items.iter().enumerate().map(known).collect(), at }
+        let mut each = op.items.iter().enumerate().map(known);
+        let unlimited = || KnownLimit { status: decision.only_status(), reset: Reset::Whole(0) };
+        Known { first: each.next().unwrap_or_else(unlimited), others: each.collect(), at }
+    }
+
+    fn each(&self) -> impl Iterator<Item = &KnownLimit> {
+        once(&self.first).chain(&self.others)
     }
 
     /// Returns what remains of each limit; no bound is the greatest number.
     pub(super) fn remaining(&self) -> Costs {
-        self.each.iter().map(|known| known.status.remaining.unwrap_or(u64::MAX)).collect()
+        self.each().map(|known| known.status.remaining.unwrap_or(u64::MAX)).collect()
     }
 
     /// Returns what remains of the limit at a position; no bound is the greatest number.
+    #[inline]
     pub(super) fn remaining_of(&self, position: usize) -> u64 {
-        self.each.get(position).map_or(0, |known| known.status.remaining.unwrap_or(u64::MAX))
+        let known = match position.checked_sub(1) {
+            None => Some(&self.first),
+            Some(other) => self.others.get(other),
+        };
+        known.map_or(0, |known| known.status.remaining.unwrap_or(u64::MAX))
     }
 
     /// Notes that less remains than the store said.
     pub(super) fn subtract(&mut self, costs: &Costs) {
-        for (known, cost) in self.each.iter_mut().zip(costs.iter()) {
+        for (known, cost) in once(&mut self.first).chain(&mut self.others).zip(costs.iter()) {
             let remaining = known.status.remaining;
             known.status.remaining = remaining.map(|remaining| remaining.saturating_sub(cost));
         }
@@ -67,7 +81,7 @@ impl Known {
 
     /// Returns the latest instant at which the key is as if it had never been seen, in microseconds.
     pub(super) fn resets_at(&self) -> u64 {
-        let reset = self.each.iter().map(|known| known.status.reset_after.as_micros()).max();
+        let reset = self.each().map(|known| known.status.reset_after.as_micros()).max();
         self.at.saturating_add(reset.unwrap_or(0))
     }
 
@@ -90,10 +104,10 @@ impl Known {
             status.reset_after = Span::from_micros(reset.after(known, taken(position)));
             status
         };
-        if let ([known], None) = (&self.each[..], op.statuses) {
-            return Decision::from_status(true, after((0, known)));
+        if op.items.len() == 1 && op.statuses.is_none() {
+            return Decision::from_status(true, after((0, &self.first)));
         }
-        let each = || self.each.iter().enumerate().map(after);
+        let each = || self.each().enumerate().map(after);
         if op.statuses.is_some() {
             op.report(each());
         }

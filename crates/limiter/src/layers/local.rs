@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::futures::OwnedNotified;
-use tokio::time::Instant;
 use tollgate_core::{Apply, Decision, Op, StoreError};
 
+use super::budget::Part as MemoryPart;
 use super::deny_cache::RepeatsDenials;
 use super::hash::Hash;
-use super::node::Node;
+use super::node::{Node, after};
 use super::schedule::Schedule;
 use super::stats::Counter;
 use super::table::{Identity, Locked, Table};
-use call::Part;
+use call::{Part, UnfinishedCall};
 use key::{Call, Tracked, has_one_subject, is_plain, is_possible};
 
 pub(super) use key::{Answers, Context, LocalAnswer, LocalKey, Reason, Write, Writes};
@@ -55,7 +55,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Local<S, K> {
     pub(crate) fn new(store: Arc<S>, node: Node) -> Local<S, K> {
         Local(Arc::new(Shared {
             store,
-            keys: Table::new(Arc::clone(&node.budget)),
+            keys: Table::new(MemoryPart::of(&node.budget)),
             schedule: Schedule::default(),
             node,
             over_admitted: Counter::default(),
@@ -79,15 +79,18 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Local<S, K> {
 
     /// Does at once what is due later, as far as the store answers.
     pub(crate) async fn flush(&self) {
-        for keys in self.0.schedule.take_all().chunks(MAX_KEYS) {
+        let mut left = self.0.schedule.len();
+        while left > 0 {
+            let keys = self.0.schedule.take(left.min(MAX_KEYS));
+            left = left.saturating_sub(MAX_KEYS);
             // What was used since the last look is kept at the first one.
-            self.0.look(keys).await;
-            self.0.look(keys).await;
+            self.0.look(&keys).await;
+            self.0.look(&keys).await;
         }
     }
 
     /// Applies operations on policies with these settings.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn apply<'a>(
         &'a self,
         settings: &K::Settings,
@@ -118,12 +121,12 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     ) {
         let Some(op) = ops.first() else { return };
         let part = self.begin(settings, op, 0);
-        self.call(vec![part], out).await;
+        UnfinishedCall::new(self, vec![part]).send(out).await;
         self.answer_denied(settings, ops, out);
     }
 
-    /// Waits for a call under way. A check waits for one call of another at most: near the limit it might wait for
-    /// ever.
+    /// Waits for a call under way, for as long as it may take. A check waits for one call of another at most: near the
+    /// limit it might wait for ever.
     async fn wait(
         self: &Arc<Self>,
         answered: OwnedNotified,
@@ -131,7 +134,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         ops: &[Op<'_>],
         out: &mut [Result<Decision, StoreError>],
     ) {
-        answered.await;
+        self.node.wait(answered).await;
         self.apply_all(settings, ops, out).await;
     }
 
@@ -146,11 +149,13 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         // The last part of each key: what follows it may join it, and nothing earlier.
         let mut last: HashMap<Hash, usize, BuildHasherDefault<Identity>> = HashMap::default();
         for (index, (op, out)) in ops.iter().zip(&mut *out).enumerate() {
-            if let Lookup::Answered = self.look_up(&settings, op, out) {
-                continue;
-            }
             let hash = self.node.secret.first_subject(op);
             let part = last.get(&hash).and_then(|last| parts.get_mut(*last));
+            // What changes the key goes before what follows it.
+            let may_answer = part.as_ref().is_none_or(|part| part.is_plain());
+            if may_answer && matches!(self.look_up(&settings, op, out), Lookup::Answered) {
+                continue;
+            }
             match part.filter(|part| part.can_join(op)) {
                 Some(part) => self.join(part, op, index),
                 None => {
@@ -160,7 +165,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
             }
         }
         if !parts.is_empty() {
-            self.call(parts, out).await;
+            UnfinishedCall::new(self, parts).send(out).await;
             self.answer_denied(settings, ops, out);
         }
     }
@@ -181,7 +186,6 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     }
 
     /// Answers an operation, if that is possible here.
-    #[inline]
     fn look_up(
         self: &Arc<Self>,
         settings: &K::Settings,
@@ -219,14 +223,15 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         if answer.over_admitted > 0 {
             self.over_admitted.add(answer.over_admitted);
         }
-        if answer.calls_ahead {
-            let call = key.begin(Reason::Ahead(op), &self.node, now);
-            self.spawn_call(hash, call);
-        }
+        let call = answer.calls_ahead.then(|| key.begin(Reason::Ahead(op), &self.node, now));
         let is_scheduled = key.is_scheduled;
         keys.count_answered();
-        if !is_scheduled {
-            self.schedule_if_due(hash, keys);
+        match is_scheduled {
+            true => drop(keys),
+            false => self.schedule_if_due(hash, keys),
+        }
+        if let Some(call) = call {
+            self.spawn_call(hash, call);
         }
         Lookup::Answered
     }
@@ -244,13 +249,16 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         let alone = Part { hash, call: None, ops: vec![(index, op)] };
         let is_possible = is_possible::<K>(op.items);
         let Some(mut keys) = self.keys.lock(hash).filter(|_| is_possible) else { return alone };
-        if keys.get_mut(hash).is_none() {
+        // A policy that has another number of limits now needs another entry.
+        if !keys
+            .get_mut(hash)
+            .is_some_and(|key| key.update(op, &settings) || !key.has_nothing_open())
+        {
             keys.insert(hash, Tracked::new(K::new(op, settings), op, settings), now);
         }
-        let Some(key) = keys.get_mut(hash) else { return alone };
-        if !key.update(op, &settings) {
+        let Some(key) = keys.get_mut(hash).filter(|key| key.has_limits_of(op)) else {
             return alone;
-        }
+        };
         let call = key.begin(Reason::Decide(op), &self.node, now);
         Part { call: Some(call), ..alone }
     }
@@ -282,13 +290,10 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     }
 
     fn spawn_call(self: &Arc<Self>, hash: Hash, call: Call<K::Note>) {
-        let part = Part::told(hash, call);
-        let shared = Arc::clone(self);
-        match Handle::try_current() {
-            Ok(runtime) => {
-                runtime.spawn(async move { shared.call(vec![part], &mut []).await });
-            }
-            Err(_) => self.finish(hash, part.call.as_ref(), None),
+        // It is finished in any case: if there is no runtime, or the task is dropped before it begins.
+        let call = UnfinishedCall::new(self, vec![Part::told(hash, call)]);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { call.send(&mut []).await });
         }
     }
 
@@ -298,7 +303,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
         let Some(due_in) = key.key().due_in() else { return };
         key.is_scheduled = true;
         drop(keys);
-        if self.schedule.push(Instant::now() + due_in, hash)
+        if self.schedule.push(after(due_in), hash)
             && let Ok(runtime) = Handle::try_current()
         {
             let shared = Arc::clone(self);
@@ -328,7 +333,7 @@ impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
             }
         }
         if !parts.is_empty() {
-            self.call(parts, &mut []).await;
+            UnfinishedCall::new(self, parts).send(&mut []).await;
         }
     }
 }

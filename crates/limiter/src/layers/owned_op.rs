@@ -1,7 +1,10 @@
 //! An operation that outlives its caller.
 
 use smallvec::SmallVec;
+use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Act, Id, Item, Key, Limit, Name, Op, Span, Subject};
+
+use super::costs::all;
 
 /// An operation with its own copy of everything.
 #[derive(Debug)]
@@ -56,9 +59,10 @@ impl OwnedOp {
     /// Returns whether another operation has the same limits.
     #[inline]
     pub(super) fn has_limits_of(&self, op: &Op<'_>) -> bool {
-        let is_equal =
-            |(own, other): (&OwnedItem, &Item<'_>)| own.limit.has_numbers_of(other.limit);
-        self.items.len() == op.items.len() && self.items.iter().zip(op.items).all(is_equal)
+        let is_equal = |position: usize, item: &Item<'_>| {
+            self.items.get(position).is_some_and(|own| own.limit.has_numbers_of(item.limit))
+        };
+        self.items.len() == op.items.len() && all(op.items, is_equal)
     }
 
     /// Returns the longest time that a cost counts in one of its limits, in microseconds.

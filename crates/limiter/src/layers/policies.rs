@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
-use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::{ArcSwap, Cache};
+use arc_swap::ArcSwap;
 use tollgate_core::Name;
 
 use super::distribution::Distribution;
@@ -21,13 +21,13 @@ pub enum OnFailure {
     Allow,
     /// The check fails with an error that [is unavailable](tollgate_core::StoreError::is_unavailable).
     Deny,
-    /// This process decides alone, by its share of the limit: the limit divided by the number of nodes. What
-    /// it allowed is charged to the store afterwards, as far as it still counts then.
+    /// This process decides alone, by its share of the limit: the limit divided by the number of nodes,
+    /// rounded up. What it allowed is charged to the store afterwards, as far as it still counts then.
     Local,
 }
 
 impl OnFailure {
-    /// All modes.
+    /// All failure modes.
     pub const ALL: [OnFailure; 3] = [OnFailure::Allow, OnFailure::Deny, OnFailure::Local];
 
     /// Returns its name in the config.
@@ -72,35 +72,21 @@ impl PolicyLayers {
 }
 
 /// The choices of all policies, which may change while they are in use.
-#[derive(Debug, Default)]
-pub(super) struct Policies(Arc<ArcSwap<Choices>>);
+#[derive(Debug)]
+pub(super) struct Policies {
+    choices: ArcSwap<Choices>,
+    /// The number of these choices: no others in this process ever have the same one.
+    number: AtomicU64,
+}
+
+/// The number of the next choices.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// The choices that this thread has seen last. Every check needs them, and to see whether they are still the
-    /// current ones is cheaper than to take hold of what all threads share.
-    static SEEN: Cell<Option<Box<Seen>>> = const { Cell::new(None) };
-}
-
-type Seen = Cache<Arc<ArcSwap<Choices>>, Arc<Choices>>;
-
-/// The choices at one instant.
-pub(super) struct Current(Option<Box<Seen>>);
-
-impl Current {
-    /// Returns who decides the checks of a policy.
-    #[inline]
-    pub(super) fn distribution(&mut self, name: &Name) -> &Distribution {
-        let choices = self.0.as_mut().map(|seen| seen.load());
-        choices.map_or(&Distribution::Strict, |choices| choices.distribution(name))
-    }
-}
-
-impl Drop for Current {
-    #[inline]
-    fn drop(&mut self) {
-        // A thread that is ending keeps nothing.
-        let _ = SEEN.try_with(|seen| seen.set(self.0.take()));
-    }
+    /// The policy that this thread has asked for last, with the number of the choices. Every check asks, mostly for
+    /// the same policy, and to see whether the choices are still the same is cheaper than to take hold of what all
+    /// threads share.
+    static LAST: Cell<(u64, u64, Distribution)> = const { Cell::new((0, 0, Distribution::Strict)) };
 }
 
 #[derive(Debug)]
@@ -135,33 +121,56 @@ impl Default for Choices {
     }
 }
 
+impl Default for Policies {
+    fn default() -> Policies {
+        let number = AtomicU64::new(NEXT.fetch_add(1, Ordering::Relaxed));
+        Policies { choices: ArcSwap::default(), number }
+    }
+}
+
 impl Policies {
     /// Returns what a policy has chosen; a policy that is not known has the defaults.
     pub(super) fn get(&self, name: &Name) -> PolicyLayers {
-        self.0.load().by_name.get(name).copied().unwrap_or_default()
+        self.choices.load().by_name.get(name).copied().unwrap_or_default()
     }
 
-    /// Returns the choices as they are now.
+    /// Returns who decides the checks of a policy.
     #[inline]
-    pub(super) fn now(&self) -> Current {
-        let seen = SEEN.try_with(Cell::take).ok().flatten();
-        let seen = seen.filter(|seen| ptr::eq(seen.arc_swap(), &*self.0));
-        let seen = seen.unwrap_or_else(|| Box::new(Cache::new(Arc::clone(&self.0))));
-        Current(Some(seen))
+    pub(super) fn distribution(&self, name: &Name) -> Distribution {
+        // The number is read first: if the choices change meanwhile, what is found has an old number.
+        let number = self.number.load(Ordering::Acquire);
+        let (last_number, last_digest, last) = LAST.get();
+        if (last_number, last_digest) == (number, name.digest()) {
+            return last;
+        }
+        self.find_distribution(name, number)
+    }
+
+    #[cold]
+    fn find_distribution(&self, name: &Name, number: u64) -> Distribution {
+        let found = *self.choices.load().distribution(name);
+        LAST.set((number, name.digest(), found));
+        found
     }
 
     /// Changes what a policy has chosen.
     pub(super) fn change(&self, name: &Name, change: impl Fn(PolicyLayers) -> PolicyLayers) {
-        self.0.rcu(|before| {
+        self.choices.rcu(|before| {
             let mut by_name = before.by_name.clone();
             let layers = by_name.entry(name.clone()).or_default();
             *layers = change(*layers);
             Choices::new(by_name)
         });
+        self.renumber();
     }
 
     /// Replaces the choices of all policies.
     pub(super) fn replace(&self, policies: HashMap<Name, PolicyLayers>) {
-        self.0.store(Arc::new(Choices::new(policies)));
+        self.choices.store(Arc::new(Choices::new(policies)));
+        self.renumber();
+    }
+
+    fn renumber(&self) {
+        self.number.store(NEXT.fetch_add(1, Ordering::Relaxed), Ordering::Release);
     }
 }

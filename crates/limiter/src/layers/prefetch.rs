@@ -12,7 +12,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tollgate_core::{Act, Item, Limit, Op, Source};
 
-use super::costs::Costs;
+use super::costs::{Costs, all, for_each};
 use super::distribution::{Prefetch, parts_of};
 use super::known::Known;
 use super::local::{Answers, Context, LocalAnswer, LocalKey, Reason, Write, Writes};
@@ -73,7 +73,7 @@ impl PrefetchedKey {
         let mut late = 0_u64;
         self.is_touched = true;
         self.left.subtract_costs_of(op);
-        for (position, item) in op.items.iter().enumerate() {
+        for_each(op.items, |position, item| {
             let mut cost = item.cost;
             for slice in &mut self.slices {
                 let taken = slice.left.take(position, cost);
@@ -82,7 +82,7 @@ impl PrefetchedKey {
                     late = late.max(taken);
                 }
             }
-        }
+        });
         while self.slices.first().is_some_and(|slice| slice.left.is_none()) {
             self.closed.push(self.slices.remove(0));
         }
@@ -204,6 +204,7 @@ impl PrefetchedKey {
         slice.is_awaited = false;
         match is_taken {
             None => self.fetch = Some(slice),
+            Some(true) if slice.is_outdated => self.closed.push(slice),
             Some(true) => {
                 self.left.add(&slice.left);
                 self.last_size = slice.size.clone();
@@ -257,6 +258,7 @@ impl LocalKey for PrefetchedKey {
         if has_other_limits {
             // Quota that was taken under other limits is not spent under these.
             self.close_all();
+            self.fetch.iter_mut().for_each(|fetch| fetch.is_outdated = true);
         }
     }
 
@@ -264,8 +266,8 @@ impl LocalKey for PrefetchedKey {
     fn answer(&mut self, op: &Op<'_>, context: &Context<'_>) -> Option<LocalAnswer> {
         self.close_expired(context.now);
         let takes = op.act == Act::Check;
-        let fits = |(position, item): (usize, &Item<'_>)| item.cost <= self.left.get(position);
-        let is_enough = !self.slices.is_empty() && op.items.iter().enumerate().all(fits);
+        let fits = |position: usize, item: &Item<'_>| item.cost <= self.left.get(position);
+        let is_enough = !self.slices.is_empty() && all(op.items, fits);
         let Some(known) = self.known.as_ref().filter(|_| is_enough) else {
             self.missed = self.missed.saturating_add(takes.into());
             return None;

@@ -53,9 +53,15 @@ impl Schedule {
         is_free.then(|| Service { schedule: self, has_ended: false })
     }
 
-    /// Takes all keys, due or not.
-    pub(super) fn take_all(&self) -> Vec<Hash> {
-        self.lock().due.drain().map(|Reverse((_, hash))| hash).collect()
+    /// Returns the number of keys, due or not.
+    pub(super) fn len(&self) -> usize {
+        self.lock().due.len()
+    }
+
+    /// Takes the first keys, due or not.
+    pub(super) fn take(&self, max: usize) -> Vec<Hash> {
+        let mut state = self.lock();
+        (0..max).map_while(|_| state.due.pop()).map(|Reverse((_, hash))| hash).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -24,11 +24,11 @@ pub struct LayerStats {
     pub denied_by_cache: u64,
     /// Number of checks that were sent together with another check of the same key.
     pub coalesced: u64,
-    /// Number of calls of the store that this saved.
+    /// Number of store calls saved by sending several checks of a key together.
     pub calls_coalesced: u64,
     /// Number of checks decided by this process that were written to the store afterwards, or will be.
     pub decided_locally: u64,
-    /// Number of checks paid from quota that was taken ahead.
+    /// Number of checks admitted from quota that was taken ahead.
     pub decided_by_prefetch: u64,
     /// Cost that was admitted by this process and is not written to the store yet.
     pub unwritten: u64,
@@ -40,15 +40,15 @@ pub struct LayerStats {
     /// Number of operations that were decided by the failure mode of their policy, or failed, because the
     /// store was unavailable.
     pub failures: u64,
-    /// Number of keys that the store is charged for when it is back, because checks were allowed without it.
+    /// Number of keys with cost to charge to the store when it is back, because checks were allowed without it.
     pub uncharged_keys: usize,
-    /// Number of checks that were allowed without the store and that it is not charged for, because the memory of
-    /// the layers was full.
+    /// Number of checks that were allowed without the store and are never charged to it, because the memory of the
+    /// layers was full; and of charges that got no reply for so long that they could be done twice.
     pub lost: u64,
-    /// Number of checks that were allowed after the store was asked and did not answer. It is not charged for them:
-    /// it may have counted them.
+    /// Number of checks that were sent to the store, got no reply and were then allowed. The store is not charged
+    /// for them, since it may have counted them.
     pub unanswered: u64,
-    /// Whether the store is considered unavailable, so that it is asked only now and then.
+    /// Whether the breaker is open: the store is considered unavailable and gets only probes.
     pub is_open: bool,
     /// Number of processes that share the store, this one included.
     pub nodes: u32,

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 
-use super::budget::Budget;
+use super::budget::Part;
 use super::hash::{Hash, index_in};
 use crate::lock::{Guard, Lock};
 
@@ -30,7 +29,7 @@ pub(super) trait Entry {
 /// A table of entries by their hash. It takes its memory from a budget, and forgets idle entries by itself.
 pub(super) struct Table<E> {
     shards: Box<[Lock<Shard<E>>]>,
-    budget: Arc<Budget>,
+    memory: Part,
 }
 
 struct Shard<E> {
@@ -46,7 +45,7 @@ struct Shard<E> {
 /// One part of the table, locked.
 pub(super) struct Locked<'t, E> {
     shard: Guard<'t, Shard<E>>,
-    budget: &'t Budget,
+    memory: &'t Part,
 }
 
 impl<E: Entry> Table<E> {
@@ -55,16 +54,16 @@ impl<E: Entry> Table<E> {
         (2 * (size_of::<(Hash, E)>() + 1)).saturating_add(entry.heap_bytes())
     }
 
-    pub(super) fn new(budget: Arc<Budget>) -> Table<E> {
+    pub(super) fn new(memory: Part) -> Table<E> {
         let shard =
             || Shard { entries: HashMap::default(), sweep_at: MIN_SWEEP, swept: 0, answered: 0 };
-        Table { shards: (0..SHARDS).map(|_| Lock::new(shard())).collect(), budget }
+        Table { shards: (0..SHARDS).map(|_| Lock::new(shard())).collect(), memory }
     }
 
     /// Locks the part of the table that a hash belongs to.
     pub(super) fn lock(&self, hash: Hash) -> Option<Locked<'_, E>> {
         let shard = self.shards.get(index_in(SHARDS, hash))?.lock();
-        Some(Locked { shard, budget: &self.budget })
+        Some(Locked { shard, memory: &self.memory })
     }
 
     /// Returns the number of checks that were answered by entries.
@@ -94,7 +93,7 @@ impl<E: Entry> Locked<'_, E> {
 
     pub(super) fn remove(&mut self, hash: Hash) -> Option<E> {
         let removed = self.shard.entries.remove(&hash)?;
-        self.budget.give_back(Table::bytes(&removed));
+        self.memory.give_back(Table::bytes(&removed));
         Some(removed)
     }
 
@@ -114,14 +113,14 @@ impl<E: Entry> Locked<'_, E> {
     }
 
     fn take_room(&mut self, bytes: usize, now: u64) -> bool {
-        if self.budget.take(bytes) {
+        if self.memory.take(bytes) {
             return true;
         }
         if now.abs_diff(self.shard.swept) < SWEEP_PAUSE {
             return false;
         }
         self.sweep(now);
-        self.budget.take(bytes)
+        self.memory.take(bytes)
     }
 
     /// Forgets idle entries. Since the next sweep waits until the shard has doubled, an insertion sweeps two
@@ -134,7 +133,11 @@ impl<E: Entry> Locked<'_, E> {
             freed = freed.saturating_add(if is_idle { Table::bytes(entry) } else { 0 });
             !is_idle
         });
-        self.budget.give_back(freed);
+        self.memory.give_back(freed);
+        // A map keeps its places, also those that no entry pays for any more.
+        if entries.capacity() / 4 > entries.len().max(MIN_SWEEP) {
+            entries.shrink_to(entries.len().saturating_mul(2));
+        }
         *sweep_at = entries.len().saturating_mul(2).max(MIN_SWEEP);
         *swept = now;
     }

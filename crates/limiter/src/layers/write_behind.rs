@@ -16,7 +16,7 @@ use std::time::Duration;
 use smallvec::{SmallVec, smallvec};
 use tollgate_core::{Act, Item, Limit, LimitStatuses, Op, PlainStore, Source, Time};
 
-use super::costs::Costs;
+use super::costs::{Costs, all};
 use super::distribution::{FirstRead, WriteBehind, parts_of};
 use super::known::Known;
 use super::local::{Answers, Context, LocalAnswer, LocalKey, Reason, Write, Writes};
@@ -201,13 +201,13 @@ impl LocalKey for UnwrittenKey {
             let unwritten = self.unwritten.get(position);
             if takes { unwritten.saturating_add(cost) } else { unwritten }
         };
-        let fits = |(position, item): (usize, &Item<'_>)| {
+        let fits = |position: usize, item: &Item<'_>| {
             let unwritten = after(position, item.cost);
             // One more must fit: how long to wait for it otherwise only the store knows.
             let wanted = unwritten.saturating_add(item.cost);
             unwritten <= self.caps.get(position) && wanted <= known.remaining_of(position)
         };
-        if !op.items.iter().enumerate().all(fits) {
+        if !all(op.items, fits) {
             return None;
         }
         if takes {

@@ -9,4 +9,5 @@ mod memory;
 mod prefetch;
 mod recovery;
 mod remote;
+mod stalled;
 mod write_behind;

@@ -1,8 +1,8 @@
 //! A node takes quota ahead, and spends it without the store.
 
 use tokio::task::JoinSet;
-use tollgate::Source;
 use tollgate::layers::Prefetch;
+use tollgate::{Act, Source};
 
 use crate::remote::{Mode, Setup, exhaust, pass, settle};
 
@@ -254,4 +254,35 @@ async fn different_costs_are_paid_from_one_slice() {
         assert_eq!(node.remaining(), Some(10_000 - used - node.stats().prefetched));
     }
     assert!(node.stats().decided_by_prefetch > 150);
+}
+
+/// As when a reload loosens or tightens a policy.
+#[tokio::test(start_paused = true)]
+async fn a_slice_that_was_asked_for_under_other_limits_is_given_back() {
+    let node = one(&["gcra 1000/h"]);
+    node.remote.set(Mode::Waits);
+    // The first check asks for nothing ahead; the second for a slice, and its reply is late.
+    node.remote.answer();
+    assert!(node.check().await.allowed);
+    let fetching = node.spawn(1);
+    settle().await;
+    let tighter = async { node.apply(&["gcra 100/h burst 1000"], &[Act::Check]).await };
+    let answers = async {
+        settle().await;
+        (0..10).for_each(|_| node.remote.answer());
+    };
+    let (decisions, ()) = tokio::join!(tighter, answers);
+    assert!(decisions[0].allowed && fetching.await.unwrap().allowed);
+    assert_eq!(node.stats().prefetched, 0, "it is not spent under these limits");
+    node.remote.set(Mode::Answers);
+    pass(1_000).await;
+    assert_eq!(node.remaining(), Some(997), "it was given back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changes_a_key_goes_before_the_checks_that_follow_it() {
+    let node = one(&["gcra 1000/h"]);
+    warm_up(&node, 20).await;
+    let decisions = node.apply(&["gcra 1000/h"], &[Act::Reset, Act::Check]).await;
+    assert_eq!(decisions[1].remaining, Some(999));
 }

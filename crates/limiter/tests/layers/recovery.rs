@@ -3,7 +3,7 @@
 use tollgate::Source;
 use tollgate::layers::OnFailure;
 
-use crate::remote::{Mode, Setup, pass};
+use crate::remote::{Mode, Setup, pass, settle};
 
 #[tokio::test(start_paused = true)]
 async fn what_was_allowed_is_charged_once() {
@@ -156,4 +156,89 @@ async fn nothing_runs_when_all_is_charged() {
     setup.remote.set(Mode::Answers);
     pass(1_000).await;
     assert_eq!((setup.remaining(), tasks()), (Some(9), 0));
+}
+
+/// Lets some keys pass while the store is away.
+async fn outage(keys: u64) -> Setup {
+    let setup = Setup::new(&["gcra 1/h burst 10"], OnFailure::Allow);
+    setup.remote.set(Mode::Fails);
+    for key in 0..keys {
+        assert!(setup.limiter.key(key).check().await.unwrap().degraded);
+    }
+    setup
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_keys_are_charged_in_few_calls() {
+    let setup = outage(1_000).await;
+    let calls = setup.remote.call_count();
+    setup.remote.set(Mode::Slow(1));
+    setup.layers().flush().await;
+    assert_eq!(setup.stats().uncharged_keys, 0);
+    assert_eq!(setup.remote.call_count() - calls, 1_000_usize.div_ceil(64));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_cannot_be_charged_does_not_hold_up_the_others() {
+    let setup = outage(200).await;
+    setup.remote.set(Mode::FailsFor("7"));
+    pass(600).await;
+    assert_eq!(setup.stats().uncharged_keys, 1);
+    setup.remote.set(Mode::Answers);
+    pass(600).await;
+    assert_eq!(setup.stats().uncharged_keys, 0);
+    for key in 0..200_u64 {
+        let peek = setup.limiter.key(key).peek().await.unwrap();
+        assert_eq!(peek.remaining, Some(9), "{key}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_waits_for_the_charges_under_way() {
+    let setup = outage(100).await;
+    setup.remote.set(Mode::Slow(15));
+    // The task has begun.
+    pass(290).await;
+    setup.layers().flush().await;
+    assert_eq!((setup.stats().uncharged_keys, setup.stats().lost), (0, 0));
+}
+
+/// What the store has refused shrinks like everything that is counted here.
+#[tokio::test(start_paused = true)]
+async fn a_charge_that_was_refused_is_charged_by_what_still_counts() {
+    let setup = Setup::new(&["gcra 1/s burst 10"], OnFailure::Allow);
+    setup.remote.set(Mode::Fails);
+    for _ in 0..9 {
+        assert!(setup.check().await.degraded);
+    }
+    setup.remote.set(Mode::FailsCharges);
+    assert_eq!(setup.limiter.key("b").check().await.unwrap().source, Source::Store);
+    pass(5_000).await;
+    assert_eq!(setup.stats().uncharged_keys, 1);
+    setup.remote.set(Mode::Answers);
+    pass(600).await;
+    let remaining = setup.remaining().unwrap();
+    assert!((5..=7).contains(&remaining), "{remaining}");
+}
+
+/// Its id is forgotten by then, so that it could be done twice.
+#[tokio::test(start_paused = true)]
+async fn a_charge_without_a_reply_is_not_repeated_for_ever() {
+    let setup = Setup::new(&["gcra 1/h burst 10"], OnFailure::Allow);
+    setup.remote.set(Mode::Fails);
+    for _ in 0..3 {
+        assert!(setup.check().await.degraded);
+    }
+    setup.remote.set(Mode::Answers);
+    let check = setup.limiter.key("b").check().await.unwrap();
+    assert_eq!(check.source, Source::Store);
+    // The charge is done, and its reply is lost.
+    setup.remote.set(Mode::LosesReplies);
+    settle().await;
+    assert_eq!(setup.remaining(), Some(7));
+    pass(120_000).await;
+    setup.remote.set(Mode::Answers);
+    pass(600).await;
+    assert_eq!((setup.remaining(), setup.stats().uncharged_keys), (Some(7), 0));
+    assert_eq!(setup.stats().lost, 1);
 }

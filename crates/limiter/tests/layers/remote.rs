@@ -8,9 +8,10 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tollgate::layers::{Distribution, LayerStats, LayeredStore, Layers, OnFailure};
 use tollgate::{
-    Act, AnyStore, Apply, Clock, Decision, Limiter, MemoryStore, Op, Source, Store, StoreError,
-    Time,
+    Act, AnyStore, Apply, Clock, Decision, Limiter, MemoryStore, Op, Policy, Source, Store,
+    StoreError, Time,
 };
+use tollgate_core::Request;
 
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(20);
 
@@ -27,6 +28,8 @@ pub(crate) enum Mode {
     Fails,
     /// As `Fails` for what is charged; all else is done and answered.
     FailsCharges,
+    /// The server of this key is away, as one of a cluster; all else is done and answered.
+    FailsFor(&'static str),
     /// What would write is refused; all else is answered.
     ReadOnly,
     /// The connection breaks after all is done.
@@ -83,7 +86,14 @@ impl Remote {
             Mode::Waits => self.answers.acquire().await.unwrap().forget(),
             _ => {}
         }
-        assert!(matches!(self.store.apply(ops, at, out), Apply::Ready));
+        for (op, out) in ops.iter().zip(&mut *out) {
+            *out = match self.mode() {
+                Mode::FailsFor(key) if op.items[0].subject.key.as_bytes() == key.as_bytes() => {
+                    Err(StoreError::refused("connection refused"))
+                }
+                _ => self.store.apply_one(op, at),
+            };
+        }
         if self.mode() == Mode::LosesReplies {
             out.fill(Err(StoreError::unavailable("connection reset")));
         }
@@ -168,8 +178,17 @@ impl Setup {
 
     /// Creates another node on the same store.
     pub(crate) fn another(&self, layers: Layers, distribution: Distribution) -> Setup {
+        self.with_layers(layers.timeout(TIMEOUT), distribution)
+    }
+
+    /// Creates another node on the same store, which waits for ever.
+    pub(crate) fn patient(&self, layers: Layers, distribution: Distribution) -> Setup {
+        self.with_layers(layers.timeout(Duration::MAX), distribution)
+    }
+
+    fn with_layers(&self, layers: Layers, distribution: Distribution) -> Setup {
         let (remote, clock) = (Arc::clone(&self.remote), self.clock.clone());
-        let layers = layers.timeout(TIMEOUT).clock(clock.clone());
+        let layers = layers.clock(clock.clone());
         let store = AnyStore::layered(layers.around(Arc::clone(&remote) as Arc<dyn Store>));
         let limiter = store.limiter("test", self.limiter.policy().limits().to_vec()).unwrap();
         let limiter = limiter.with_on_failure(OnFailure::Deny).with_distribution(distribution);
@@ -182,6 +201,21 @@ impl Setup {
 
     pub(crate) fn stats(&self) -> LayerStats {
         self.layers().stats()
+    }
+
+    /// Applies some operations on the key in one call, under these limits instead of the limiter's, as after a
+    /// reload.
+    pub(crate) async fn apply(&self, limits: &[&str], acts: &[Act]) -> Vec<Decision> {
+        let policy = Policy::parse(self.limiter.policy().name().clone(), limits).unwrap();
+        let request = Request::of("a");
+        let items = request.items(policy.limits()).unwrap();
+        let op = |act: &Act| request.op(policy.name(), &items, *act).unwrap();
+        let ops: Vec<Op<'_>> = acts.iter().map(op).collect();
+        let mut out = vec![Err(StoreError::unanswered()); ops.len()];
+        if let Apply::Pending(pending) = self.layers().apply(&ops, None, &mut out) {
+            pending.await;
+        }
+        out.into_iter().map(Result::unwrap).collect()
     }
 
     /// Starts a check.

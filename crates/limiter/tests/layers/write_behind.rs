@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::layers::{FirstRead, WriteBehind};
-use tollgate::{LimitStatuses, Source};
+use tollgate::{Act, LimitStatuses, Source};
 
 use crate::remote::{Mode, Setup, exhaust, pass, settle};
 
@@ -277,4 +277,20 @@ async fn a_caller_that_goes_away_leaves_nothing_behind() {
     node.remote.set(Mode::Answers);
     pass(1_000).await;
     assert_eq!((node.remaining(), node.stats().unwritten), (Some(949), 0));
+}
+
+/// As after a reload.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_has_another_number_of_limits_is_answered_here_again() {
+    let node = one(&LIMIT, WriteBehind::default());
+    node.check().await.into_result().unwrap();
+    assert_eq!(node.check().await.source, Source::Local);
+    pass(20).await;
+    let limits = ["gcra 1000/day", "fixed-window 500/day"];
+    let mut sources = Vec::new();
+    for _ in 0..3 {
+        sources.push(node.apply(&limits, &[Act::Check]).await[0].source);
+        pass(20).await;
+    }
+    assert_eq!(sources, [Source::Store, Source::Local, Source::Local]);
 }

@@ -19,6 +19,8 @@ use super::pool::Pool;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The part of it that connections may take to finish. The rest is for the store.
 const CONNECTIONS_TIMEOUT: Duration = Duration::from_secs(4);
+/// The part of it that connections and the store may take. Then what is lost is logged.
+const STORE_TIMEOUT: Duration = Duration::from_millis(4_900);
 /// An output buffer that has grown beyond this is not kept.
 const MAX_KEPT_BYTES: usize = 256 * 1024;
 
@@ -77,14 +79,14 @@ impl Worker {
     }
 
     /// Serves connections as they come in, until the server stops. The last worker that has finished does what
-    /// remains to be done.
+    /// remains to be done, until the instant that it is passed.
     pub(crate) async fn run<P, S: Future<Output = ()> + 'static>(
         self: Rc<Worker>,
         mut incoming: mpsc::UnboundedReceiver<Incoming<P>>,
         mut stopped: watch::Receiver<bool>,
         exit: Arc<Barrier>,
         serve: impl Fn(Incoming<P>) -> S,
-        finish: impl Future<Output = ()>,
+        finish: impl AsyncFnOnce(Instant),
     ) {
         let mut connections = JoinSet::new();
         loop {
@@ -102,7 +104,7 @@ impl Worker {
         let _ = timeout_at(begin + CONNECTIONS_TIMEOUT, all_closed).await;
         let end = async {
             if exit.wait().await.is_leader() {
-                finish.await;
+                finish(begin + STORE_TIMEOUT).await;
             }
             // The connection to a remote store may live on this thread, and other workers still need it.
             exit.wait().await;

@@ -22,7 +22,13 @@ pub(super) struct Queues<A> {
 
 type Shard<A> = Mutex<ByKey<A>>;
 
-type ByKey<A> = HashMap<Hash, VecDeque<Waiter<A>>, BuildHasherDefault<Identity>>;
+type ByKey<A> = HashMap<Hash, Queue<A>, BuildHasherDefault<Identity>>;
+
+struct Queue<A> {
+    waiters: VecDeque<Waiter<A>>,
+    /// Whether its first waiter was seen waiting before.
+    was_seen: bool,
+}
 
 /// What becomes of a check that may have to wait.
 pub(super) enum Joined<A> {
@@ -58,29 +64,45 @@ impl<A> Queues<A> {
         question: impl Fn() -> Hash,
     ) -> Joined<A> {
         let Some(mut queues) = self.lock(key) else { return Joined::First };
-        let waiters = match queues.entry(key) {
+        let queue = match queues.entry(key) {
             Entry::Vacant(free) => {
-                free.insert(VecDeque::new());
+                free.insert(Queue { waiters: VecDeque::new(), was_seen: false });
                 return Joined::First;
             }
             Entry::Occupied(queue) => queue.into_mut(),
         };
-        let question = op.id.is_none().then(question);
-        let last = waiters.back().filter(|last| question.is_some() && last.question == question);
-        let op_copy = last.map_or_else(|| Arc::new(OwnedOp::new(op)), |last| Arc::clone(&last.op));
-        let (answer, receiver) = oneshot::channel();
-        let with_statuses = op.statuses.is_some();
-        waiters.push_back(Waiter { op: op_copy, question, with_statuses, answer });
-        let full = if waiters.len() < max { Vec::new() } else { take_from(waiters, max) };
-        Joined::Waits(receiver, full)
+        let waiter = queue.push(op, op.id.is_none().then(question));
+        let full = if queue.waiters.len() < max { Vec::new() } else { queue.take(max) };
+        Joined::Waits(waiter, full)
+    }
+
+    /// Takes the checks of each key that have been waiting since the last time.
+    pub(super) fn take_stalled(&self, max: usize) -> Vec<(Hash, Vec<Waiter<A>>)> {
+        let mut stalled = Vec::new();
+        for shard in &self.shards {
+            for (key, queue) in &mut *lock(shard) {
+                let was_seen = std::mem::replace(&mut queue.was_seen, !queue.waiters.is_empty());
+                let waiters = if was_seen { queue.take(max) } else { Vec::new() };
+                if !waiters.is_empty() {
+                    stalled.push((*key, waiters));
+                }
+            }
+        }
+        stalled
+    }
+
+    /// Returns whether no check waits.
+    pub(super) fn is_empty(&self) -> bool {
+        let has_none = |shard: &Shard<A>| lock(shard).values().all(|it| it.waiters.is_empty());
+        self.shards.iter().all(has_none)
     }
 
     /// Takes the checks that have waited longest and whose callers still wait. If there are none, the key
     /// has no call under way any more.
     pub(super) fn take(&self, key: Hash, max: usize) -> Vec<Waiter<A>> {
         let Some(mut queues) = self.lock(key) else { return Vec::new() };
-        let Some(waiters) = queues.get_mut(&key) else { return Vec::new() };
-        let some = take_from(waiters, max);
+        let Some(queue) = queues.get_mut(&key) else { return Vec::new() };
+        let some = queue.take(max);
         if some.is_empty() {
             queues.remove(&key);
         }
@@ -88,20 +110,38 @@ impl<A> Queues<A> {
     }
 
     fn lock(&self, key: Hash) -> Option<MutexGuard<'_, ByKey<A>>> {
-        // No queue is ever left half changed.
-        Some(self.shards.get(index_in(SHARDS, key))?.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(lock(self.shards.get(index_in(SHARDS, key))?))
     }
 }
 
-/// Takes the checks that have waited longest and whose callers still wait.
-fn take_from<A>(waiters: &mut VecDeque<Waiter<A>>, max: usize) -> Vec<Waiter<A>> {
-    let mut some = Vec::with_capacity(waiters.len().min(max));
-    while some.len() < max
-        && let Some(waiter) = waiters.pop_front()
-    {
-        if !waiter.answer.is_closed() {
-            some.push(waiter);
-        }
+fn lock<A>(shard: &Shard<A>) -> MutexGuard<'_, ByKey<A>> {
+    // No queue is ever left half changed.
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<A> Queue<A> {
+    /// Adds a check. Equal checks share a copy of their operation.
+    fn push(&mut self, op: &Op<'_>, question: Option<Hash>) -> oneshot::Receiver<A> {
+        let last = self.waiters.back();
+        let last = last.filter(|last| question.is_some() && last.question == question);
+        let op_copy = last.map_or_else(|| Arc::new(OwnedOp::new(op)), |last| Arc::clone(&last.op));
+        let (answer, receiver) = oneshot::channel();
+        let with_statuses = op.statuses.is_some();
+        self.waiters.push_back(Waiter { op: op_copy, question, with_statuses, answer });
+        receiver
     }
-    some
+
+    /// Takes the checks that have waited longest and whose callers still wait.
+    fn take(&mut self, max: usize) -> Vec<Waiter<A>> {
+        let mut some = Vec::with_capacity(self.waiters.len().min(max));
+        while some.len() < max
+            && let Some(waiter) = self.waiters.pop_front()
+        {
+            if !waiter.answer.is_closed() {
+                some.push(waiter);
+            }
+        }
+        self.was_seen = false;
+        some
+    }
 }

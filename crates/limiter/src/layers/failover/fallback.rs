@@ -10,22 +10,19 @@
 //! A node that decides by its share counts that apart, and goes on from there when the store fails again: a
 //! store that comes and goes does not renew the share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::sync::Mutex;
 use tollgate_core::{
     Act, Decision, Item, LimitStatus, LimitStatuses, Op, PlainStore, Source, Span, Store,
-    StoreError, Time, apply_one,
+    StoreError, Time,
 };
 
 use super::share;
-use super::uncharged::{Charge, UnchargedKeys};
-use crate::layers::budget;
+use super::uncharged::UnchargedKeys;
+use crate::layers::budget::{self, Part};
 use crate::layers::hash::Hash;
 use crate::layers::node::Node;
-use crate::layers::owned_op::OwnedOp;
 use crate::layers::policies::{OnFailure, Policies};
 use crate::layers::table::{Entry, Table};
 use crate::memory::{MemoryStore, WhenFull};
@@ -39,19 +36,20 @@ const MAX_AGE: u64 = 60_000_000;
 
 /// Decides in place of the store.
 pub(super) struct Fallback {
-    node: Node,
+    pub(super) node: Node,
     /// Created with the first failure.
     counts: OnceLock<Counts>,
-    uncharged: UnchargedKeys,
+    pub(super) uncharged: UnchargedKeys,
     /// The last decision of each key of policies that decide alone.
     last: Table<Last>,
-    is_recovering: AtomicBool,
+    /// Locked by the task that charges the store.
+    pub(super) recovery: Mutex<()>,
 }
 
 /// What is counted here.
-struct Counts {
+pub(super) struct Counts {
     /// What was let pass and the store does not know of yet.
-    allowed: Arc<MemoryStore>,
+    pub(super) allowed: Arc<MemoryStore>,
     /// What policies with `local` have used of the share of this node.
     local: Arc<MemoryStore>,
 }
@@ -79,14 +77,10 @@ impl Fallback {
         Fallback {
             counts: OnceLock::new(),
             uncharged: UnchargedKeys::new(memory.saturating_sub(for_states), max_states),
-            last: Table::new(Arc::clone(&node.budget)),
-            is_recovering: AtomicBool::new(false),
+            last: Table::new(Part::of(&node.budget)),
+            recovery: Mutex::new(()),
             node,
         }
-    }
-
-    pub(super) fn nodes(&self) -> u32 {
-        self.node.nodes
     }
 
     /// Returns the keys that are to be charged.
@@ -101,7 +95,7 @@ impl Fallback {
         self.uncharged.bytes().saturating_add(states.saturating_mul(STATE_BYTES))
     }
 
-    fn counts(&self) -> &Counts {
+    pub(super) fn counts(&self) -> &Counts {
         self.counts.get_or_init(|| {
             let store = |when_full| {
                 let store = MemoryStore::builder()
@@ -242,71 +236,10 @@ impl Fallback {
         let _ = local.apply_one(&charge, Some(at))?;
         Ok(())
     }
-
-    /// Begins to charge the store, if there is something to charge that is not being charged yet.
-    pub(super) fn begin_recovery(&self) -> Option<Recovery<'_>> {
-        let is_first =
-            !self.uncharged.is_empty() && !self.is_recovering.swap(true, Ordering::AcqRel);
-        is_first.then_some(Recovery(self))
-    }
-
-    /// Charges one key. Returns whether that is done with.
-    async fn charge(&self, store: &impl Store, hash: Hash, response_timeout: Duration) -> bool {
-        while let Some((op, costs, id)) = self.take_counts(hash) {
-            let items = op.items();
-            let costs = items.iter().zip(&costs).map(|(item, cost)| Item { cost: *cost, ..*item });
-            let items: Vec<Item<'_>> = costs.collect();
-            let Some(id) = id.as_id() else { return true };
-            let charge = op.op(&items).with_act(Act::Charge).with_id(id);
-            match timeout(response_timeout, apply_one(store, &charge, None)).await {
-                Ok(Err(error)) if super::is_failure(&error) => return false,
-                Err(_) => return false,
-                // A debt that is too large is not charged: the key is denied as it is.
-                Ok(_) => self.uncharged.charged(hash),
-            }
-        }
-        true
-    }
-
-    /// Takes what still counts of a key out of the counts here.
-    fn take_counts(&self, hash: Hash) -> Option<Charge> {
-        self.uncharged.take(hash, |op| {
-            let costs = self.drain(op);
-            let is_any = costs.iter().any(|cost| *cost > 0);
-            is_any.then(|| (costs, self.node.ids.next()))
-        })
-    }
-
-    /// Returns how much of each limit the store does not know of, and forgets it here.
-    fn drain(&self, op: &OwnedOp) -> Vec<u64> {
-        let items = op.items();
-        let op = op.op(&items);
-        used_before(&self.counts().allowed, &op.with_act(Act::Reset), None)
-    }
-}
-
-/// The right to charge the store. It ends with the task, also if its runtime stops.
-pub(super) struct Recovery<'f>(&'f Fallback);
-
-impl Drop for Recovery<'_> {
-    fn drop(&mut self) {
-        self.0.is_recovering.store(false, Ordering::Release);
-    }
-}
-
-impl Recovery<'_> {
-    /// Charges the store for what still counts, key by key. Stops when the store fails again.
-    pub(super) async fn charge_all(self, store: &impl Store, response_timeout: Duration) {
-        while let Some(hash) = self.0.uncharged.pop() {
-            if !self.0.charge(store, hash, response_timeout).await {
-                return self.0.uncharged.push(hash);
-            }
-        }
-    }
 }
 
 /// Applies an operation, and returns how much of each limit was used before.
-fn used_before(store: &MemoryStore, op: &Op<'_>, at: Option<Time>) -> Vec<u64> {
+pub(super) fn used_before(store: &MemoryStore, op: &Op<'_>, at: Option<Time>) -> Vec<u64> {
     let statuses = LimitStatuses::default();
     let mut peek = op.with_act(Act::Peek).without_id();
     peek.statuses = Some(&statuses);

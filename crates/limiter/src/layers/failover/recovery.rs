@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Weak};
 
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
+use tollgate_core::storage::OpStorage as _;
 use tollgate_core::{Act, Item, Limit, Name, Op, Rate, Store, StoreError};
 
 use super::breaker::PROBE_INTERVAL;
@@ -28,7 +29,9 @@ fn probe_of<'a>(item: &Item<'a>) -> Option<Item<'a>> {
 impl<S: Store + 'static> Failover<S> {
     /// Charges the store for what was allowed without it, as far as it answers.
     pub(crate) async fn flush(&self) {
-        self.0.recover().await;
+        let shared = &self.0;
+        let recovery = shared.fallback.recovery().await;
+        recovery.charge_all(&shared.store, shared.node.timeout).await;
     }
 }
 
@@ -36,7 +39,7 @@ impl<S: Store + 'static> Shared<S> {
     /// Charges the store for what was allowed without it, until it fails.
     async fn recover(&self) {
         if let Some(recovery) = self.fallback.begin_recovery() {
-            recovery.charge_all(&self.store, self.timeout).await;
+            recovery.charge_all(&self.store, self.node.timeout).await;
         }
     }
 
@@ -51,18 +54,24 @@ impl<S: Store + 'static> Shared<S> {
         let written: Items<'_> = items.iter().filter_map(probe_of).collect();
         let write = Op::check(&PROBE, &written).with_act(Act::Charge);
         let (ops, mut out) = ([peek, write], [(); 2].map(|()| Err(StoreError::unanswered())));
-        self.ask(&ops, None, &mut out, Instant::now() + self.timeout).await;
-        self.end(permit, &ops, &out)
+        self.ask(&ops, None, &mut out, self.node.deadline()).await;
+        let is_back = self.end(permit, &ops, &out);
+        if is_back {
+            self.is_suspected.store(false, Ordering::SeqCst);
+        }
+        is_back
     }
 
     /// Whether there is something to do as soon as the store is back.
     fn is_behind(&self) -> bool {
-        !self.fallback.uncharged().is_empty() || self.last_error().is_some()
+        !self.fallback.uncharged().is_empty()
+            || self.is_suspected.load(Ordering::SeqCst)
+            || self.last_error().is_some()
     }
 
     /// Charges the store in the background.
     pub(super) fn spawn_recovery(self: &Arc<Self>) {
-        if !self.fallback.uncharged().is_empty()
+        if self.fallback.needs_recovery()
             && let Ok(runtime) = Handle::try_current()
         {
             let shared = Arc::clone(self);
@@ -72,7 +81,7 @@ impl<S: Store + 'static> Shared<S> {
 
     /// Looks in the background whether the store is back, after some of these operations have failed.
     pub(super) fn watch(self: &Arc<Self>, ops: &[Op<'_>]) {
-        if self.is_watched.load(Ordering::Relaxed) {
+        if self.is_watched.load(Ordering::SeqCst) {
             return;
         }
         let (Ok(runtime), Some(op)) =
@@ -80,7 +89,7 @@ impl<S: Store + 'static> Shared<S> {
         else {
             return;
         };
-        if !self.is_watched.swap(true, Ordering::AcqRel) {
+        if !self.is_watched.swap(true, Ordering::SeqCst) {
             runtime.spawn(Watch(Arc::downgrade(self)).run(OwnedOp::new(op)));
         }
     }
@@ -92,22 +101,25 @@ struct Watch<S: Store + 'static>(Weak<Shared<S>>);
 impl<S: Store + 'static> Drop for Watch<S> {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
-            shared.is_watched.store(false, Ordering::Release);
+            shared.is_watched.store(false, Ordering::SeqCst);
         }
     }
 }
 
 impl<S: Store + 'static> Watch<S> {
-    async fn run(self, failed: OwnedOp) {
+    async fn run(mut self, failed: OwnedOp) {
         loop {
             sleep(PROBE_INTERVAL).await;
-            match self.0.upgrade() {
-                Some(shared) if shared.is_behind() => {
-                    if shared.is_back(&failed).await {
-                        shared.recover().await;
-                    }
+            let Some(shared) = self.0.upgrade() else { return };
+            if !shared.is_behind() {
+                shared.is_watched.store(false, Ordering::SeqCst);
+                // What failed until now has found this task there.
+                if !shared.is_behind() || shared.is_watched.swap(true, Ordering::SeqCst) {
+                    self.0 = Weak::new();
+                    return;
                 }
-                _ => return,
+            } else if shared.is_back(&failed).await {
+                shared.recover().await;
             }
         }
     }

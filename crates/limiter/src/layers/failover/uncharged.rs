@@ -1,16 +1,22 @@
 //! The keys that the store is to be charged for: checks of them were allowed without it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::Op;
+use tollgate_core::storage::OpStorage as _;
+use tollgate_core::{Act, Item, Op};
 
-use crate::layers::budget::Budget;
+use crate::layers::budget::{Budget, Part};
+use crate::layers::costs::Costs;
 use crate::layers::hash::Hash;
 use crate::layers::owned_op::OwnedOp;
 use crate::layers::stats::Counter;
 use crate::layers::table::{Entry, Table};
 use crate::layers::write_ids::WriteId;
+
+/// How long a charge may be on its way, in microseconds.
+const MAX_DELAY: u64 = 10_000_000;
 
 /// Keys whose counts the store does not know.
 pub(super) struct UnchargedKeys {
@@ -19,17 +25,18 @@ pub(super) struct UnchargedKeys {
     /// Number of states that they may have, and the most there may be.
     states: AtomicUsize,
     max_states: usize,
-    queue: Mutex<Vec<Hash>>,
+    queue: Mutex<VecDeque<Hash>>,
     /// Whether there are none.
     is_empty: AtomicBool,
-    /// Number of checks that were allowed and will not be charged, for lack of memory.
+    /// Number of checks that were allowed and will not be charged for lack of memory, and of charges that got no answer
+    /// and can no longer be repeated.
     lost: Counter,
 }
 
 struct Uncharged {
     op: Arc<OwnedOp>,
-    /// What was taken out of the counts and is being charged, under this id.
-    charge: Option<(Vec<u64>, WriteId)>,
+    /// What was taken out of the counts and is being charged.
+    charge: Option<Charge>,
 }
 
 impl Entry for Uncharged {
@@ -42,15 +49,46 @@ impl Entry for Uncharged {
     }
 }
 
-/// A charge: the operation, the cost of each of its limits, and its id.
-pub(super) type Charge = (Arc<OwnedOp>, Vec<u64>, WriteId);
+/// What a key is charged with.
+#[derive(Clone)]
+pub(super) struct Charge {
+    op: Arc<OwnedOp>,
+    /// The cost of each limit.
+    costs: Costs,
+    id: WriteId,
+    /// When it still counted, in microseconds.
+    pub(super) since: u64,
+}
+
+impl Charge {
+    pub(super) fn new(op: &Arc<OwnedOp>, costs: Costs, id: WriteId, since: u64) -> Charge {
+        Charge { op: Arc::clone(op), costs, id, since }
+    }
+
+    pub(super) fn items(&self) -> Vec<Item<'_>> {
+        self.costs.items(&self.op.items())
+    }
+
+    /// Returns the operation on these items.
+    pub(super) fn op<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
+        let op = self.op.op(items).with_act(Act::Charge);
+        self.id.as_id().map_or(op, |id| op.with_id(id))
+    }
+
+    /// Returns how long it can be repeated, in microseconds: as long as the store remembers its id, so that it is done
+    /// once.
+    fn repeatable_for(&self) -> u64 {
+        let items = self.items();
+        self.op(&items).id_ttl().as_micros().saturating_sub(MAX_DELAY)
+    }
+}
 
 impl UnchargedKeys {
     /// They take at most so many bytes, and so many states in a store.
     pub(super) fn new(bytes: usize, max_states: usize) -> UnchargedKeys {
         let budget = Arc::new(Budget::new(bytes));
         UnchargedKeys {
-            keys: Table::new(Arc::clone(&budget)),
+            keys: Table::new(Part::whole(&budget)),
             budget,
             states: AtomicUsize::new(0),
             max_states,
@@ -77,7 +115,7 @@ impl UnchargedKeys {
         self.queue().len()
     }
 
-    /// Returns the number of checks that were allowed and will not be charged, for lack of memory.
+    /// Returns the number of checks and charges that are lost.
     pub(super) fn lost(&self) -> u64 {
         self.lost.get()
     }
@@ -120,47 +158,58 @@ impl UnchargedKeys {
     pub(super) fn take(
         &self,
         hash: Hash,
-        drain: impl FnOnce(&OwnedOp) -> Option<(Vec<u64>, WriteId)>,
+        now: u64,
+        drain: impl FnOnce(&Arc<OwnedOp>) -> Option<Charge>,
     ) -> Option<Charge> {
         let mut keys = self.keys.lock(hash)?;
         let key = keys.get_mut(hash)?;
-        let op = Arc::clone(&key.op);
+        key.charge.take_if(|charge| self.is_over(charge, now));
         if key.charge.is_none() {
-            key.charge = drain(&op);
+            key.charge = drain(&key.op);
         }
-        let Some((costs, id)) = key.charge.clone() else {
+        if key.charge.is_none() {
+            self.states.fetch_sub(key.op.len(), Ordering::Relaxed);
             keys.remove(hash);
-            self.states.fetch_sub(op.len(), Ordering::Relaxed);
             return None;
-        };
-        Some((op, costs, id))
-    }
-
-    /// Notes that the store has booked the charge of a key.
-    pub(super) fn charged(&self, hash: Hash) {
-        if let Some(mut keys) = self.keys.lock(hash)
-            && let Some(key) = keys.get_mut(hash)
-        {
-            key.charge = None;
         }
+        key.charge.clone()
     }
 
-    /// Puts a key back into the queue of those that are to be charged.
+    /// Returns whether a charge without an answer cannot be repeated: nothing of it counts any more, or it might be
+    /// done twice.
+    fn is_over(&self, charge: &Charge, now: u64) -> bool {
+        let age = now.saturating_sub(charge.since);
+        let is_void = age >= charge.op.full_reset_after();
+        let is_lost = !is_void && age >= charge.repeatable_for();
+        if is_lost {
+            self.lost.add(1);
+        }
+        is_void || is_lost
+    }
+
+    /// Notes that the store has booked the charge of a key, or certainly has not. Returns whether there was one.
+    pub(super) fn charged(&self, hash: Hash) -> bool {
+        let Some(mut keys) = self.keys.lock(hash) else { return false };
+        keys.get_mut(hash).is_some_and(|key| key.charge.take().is_some())
+    }
+
+    /// Puts a key at the end of the queue of those that are to be charged.
     pub(super) fn push(&self, hash: Hash) {
         let mut queue = self.queue();
-        queue.push(hash);
+        queue.push_back(hash);
         self.is_empty.store(false, Ordering::Relaxed);
     }
 
-    /// Takes a key out of the queue.
-    pub(super) fn pop(&self) -> Option<Hash> {
+    /// Takes some keys out of the queue.
+    pub(super) fn pop(&self, max: usize) -> Vec<Hash> {
         let mut queue = self.queue();
-        let hash = queue.pop();
+        let count = queue.len().min(max);
+        let hashes = queue.drain(..count).collect();
         self.is_empty.store(queue.is_empty(), Ordering::Relaxed);
-        hash
+        hashes
     }
 
-    fn queue(&self) -> MutexGuard<'_, Vec<Hash>> {
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Hash>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

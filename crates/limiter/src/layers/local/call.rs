@@ -30,8 +30,12 @@ impl<'a, K: LocalKey> Part<'a, K> {
     /// Returns whether another check may be decided in it, after the others.
     pub(super) fn can_join(&self, op: &Op<'_>) -> bool {
         let has_limits = self.call.as_ref().is_some_and(|call| call.op.has_limits_of(op));
-        // All that has joined the first of them is plain.
-        has_limits && is_plain(op) && self.ops.first().is_none_or(|(_, op)| is_plain(op))
+        has_limits && is_plain(op) && self.is_plain()
+    }
+
+    /// Returns whether its operations do nothing but what their answers say. All that has joined the first is plain.
+    pub(super) fn is_plain(&self) -> bool {
+        self.ops.first().is_none_or(|(_, op)| is_plain(op))
     }
 
     /// Returns the writes before the operations, and the one after them.
@@ -41,14 +45,14 @@ impl<'a, K: LocalKey> Part<'a, K> {
     }
 }
 
-/// The parts of a call under way. Those that it leaves unfinished are given up, as when the caller is gone.
-struct Unfinished<'s, 'a, S: RepeatsDenials + 'static, K: LocalKey> {
-    shared: &'s Arc<Shared<S, K>>,
+/// A call that was begun. Parts that it leaves unfinished are given up, as when the caller is gone.
+pub(super) struct UnfinishedCall<'a, S: RepeatsDenials + 'static, K: LocalKey> {
+    shared: Arc<Shared<S, K>>,
     parts: Vec<Part<'a, K>>,
     finished: usize,
 }
 
-impl<S: RepeatsDenials + 'static, K: LocalKey> Drop for Unfinished<'_, '_, S, K> {
+impl<S: RepeatsDenials + 'static, K: LocalKey> Drop for UnfinishedCall<'_, S, K> {
     fn drop(&mut self) {
         for part in self.parts.iter().skip(self.finished) {
             self.shared.finish(part.hash, part.call.as_ref(), None);
@@ -102,23 +106,24 @@ fn ops_of<'o, K: LocalKey>(
     before.into_iter().chain(decided).chain(after)
 }
 
-impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
-    /// Sends everything in one call, and learns from the answers.
-    pub(super) async fn call(
-        self: &Arc<Self>,
-        parts: Vec<Part<'_, K>>,
-        out: &mut [Result<Decision, StoreError>],
-    ) {
-        let mut unfinished = Unfinished { shared: self, parts, finished: 0 };
-        let all = self.send(&unfinished.parts, out).await;
-        for answers in all {
-            if let Some(part) = unfinished.parts.get(unfinished.finished) {
-                self.finish(part.hash, part.call.as_ref(), Some(answers));
-            }
-            unfinished.finished = unfinished.finished.saturating_add(1);
-        }
+impl<'a, S: RepeatsDenials + 'static, K: LocalKey> UnfinishedCall<'a, S, K> {
+    pub(super) fn new(shared: &Arc<Shared<S, K>>, parts: Vec<Part<'a, K>>) -> Self {
+        UnfinishedCall { shared: Arc::clone(shared), parts, finished: 0 }
     }
 
+    /// Sends everything in one call, and learns from the answers.
+    pub(super) async fn send(mut self, out: &mut [Result<Decision, StoreError>]) {
+        let all = self.shared.send(&self.parts, out).await;
+        for answers in all {
+            if let Some(part) = self.parts.get(self.finished) {
+                self.shared.finish(part.hash, part.call.as_ref(), Some(answers));
+            }
+            self.finished = self.finished.saturating_add(1);
+        }
+    }
+}
+
+impl<S: RepeatsDenials + 'static, K: LocalKey> Shared<S, K> {
     async fn send(
         &self,
         parts: &[Part<'_, K>],

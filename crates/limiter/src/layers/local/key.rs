@@ -154,6 +154,13 @@ pub(crate) struct Answers {
     pub(crate) after: Option<Answer>,
 }
 
+impl Answers {
+    fn forget_known(&mut self) {
+        let all = self.before.iter_mut().chain(&mut self.ops).chain(&mut self.after);
+        all.for_each(|answer| answer.known = None);
+    }
+}
+
 /// What the store has answered to an operation.
 pub(crate) struct Answer {
     /// Whether it answered at all, be it with an error.
@@ -201,10 +208,13 @@ impl<K: LocalKey> Tracked<K> {
     /// cannot have another number of limits, or limits that are not decided so.
     #[inline]
     pub(super) fn update(&mut self, op: &Op<'_>, settings: &K::Settings) -> bool {
+        let is_same = self.op.has_limits_of(op) && self.settings == *settings;
+        is_same || self.change(op, settings)
+    }
+
+    #[cold]
+    fn change(&mut self, op: &Op<'_>, settings: &K::Settings) -> bool {
         let has_other_limits = !self.op.has_limits_of(op);
-        if !has_other_limits && self.settings == *settings {
-            return true;
-        }
         if self.op.len() != op.items.len() || !is_possible::<K>(op.items) {
             return false;
         }
@@ -214,6 +224,16 @@ impl<K: LocalKey> Tracked<K> {
         self.settings = *settings;
         self.key.update(op, *settings, has_other_limits);
         true
+    }
+
+    /// Returns whether the store knows everything, and no call about it is under way.
+    pub(super) fn has_nothing_open(&self) -> bool {
+        self.calls == 0 && self.key.due_in().is_none()
+    }
+
+    /// Returns whether it is about the limits of an operation.
+    pub(super) fn has_limits_of(&self, op: &Op<'_>) -> bool {
+        self.op.has_limits_of(op)
     }
 
     #[inline]
@@ -241,11 +261,15 @@ impl<K: LocalKey> Tracked<K> {
     pub(super) fn finish(
         &mut self,
         call: &Call<K::Note>,
-        answers: Option<Answers>,
+        mut answers: Option<Answers>,
         node: &Node,
         now: u64,
     ) -> u64 {
         self.calls = self.calls.saturating_sub(1);
+        if !Arc::ptr_eq(&call.op, &self.op) {
+            // What is said of other limits says nothing of these.
+            answers.iter_mut().for_each(Answers::forget_known);
+        }
         let context = Context { node, op: &self.op, now };
         let over_admitted = self.key.finish(&call.writes, answers, &context);
         if self.calls == 0 || self.key.is_worth_waking() {

@@ -23,6 +23,8 @@ pub(super) struct Slice {
     pub(super) expires_at: u64,
     /// Whether a call about it is under way. If its answer is lost, it is repeated under the same id.
     pub(super) is_awaited: bool,
+    /// Whether the limits have changed since it was asked for.
+    pub(super) is_outdated: bool,
 }
 
 impl Slice {
@@ -46,6 +48,7 @@ impl Slice {
             counts_until,
             expires_at,
             is_awaited: true,
+            is_outdated: false,
         }
     }
 
