@@ -4,7 +4,8 @@ use crate::act::Act;
 use crate::decision::{Decision, DecisionBuilder};
 use crate::error::{Overdrawn, StoreError};
 use crate::operation::{Item, Op};
-use crate::rule::{Command, State};
+use crate::rule::{Command, Handle, State};
+use crate::storage::OpStorage as _;
 use crate::time::Time;
 
 /// A decision, and how long it is to be remembered.
@@ -25,10 +26,11 @@ pub struct Outcome {
 /// Decides one operation over the states of its limits, in order, and changes them.
 ///
 /// A store in this process calls this for every operation, except where
-/// [`Limit::check_words`](crate::Limit::check_words) or
-/// [`Limit::check_word`](crate::Limit::check_word) is a faster way to the same decision. A store
+/// [`LimitStorage::check_words`](crate::storage::LimitStorage::check_words) or
+/// [`LimitStorage::check_word`](crate::storage::LimitStorage::check_word) is a faster way to the same decision. A store
 /// that decides outside this process, such as a script in Redis, repeats its rules. Tests hold them
-/// all to the same decisions. Remembering ids is left to the store; see
+/// all to the same decisions. `handle` is what the leases and reservations of the operation's id are
+/// found by, a hash that the store makes with [`OpStorage::hash_handle`]. Remembering ids is left to the store; see
 /// [`IdempotencyCache`](crate::storage::IdempotencyCache).
 ///
 /// ```
@@ -38,7 +40,7 @@ pub struct Outcome {
 /// let policy = Policy::parse(Name::default(), ["gcra 1/s burst 1"])?;
 /// let mut states = [None];
 /// let mut check = || {
-///     Request::of("a").with_op(&policy, Act::Check, |op| decide(op, &mut states, Time::EPOCH))
+///     Request::of("a").with_op(&policy, Act::Check, |op| decide(op, None, &mut states, Time::EPOCH))
 /// };
 /// assert!(check()??.decision.allowed);
 /// assert!(!check()??.decision.allowed);
@@ -48,13 +50,18 @@ pub struct Outcome {
 /// # Errors
 /// Fails if the operation is malformed, the debt would be too large, or there is not one state for
 /// each item. No state has changed then.
-pub fn decide(op: &Op<'_>, states: &mut [Option<State>], now: Time) -> Result<Outcome, StoreError> {
+pub fn decide(
+    op: &Op<'_>,
+    handle: Option<Handle>,
+    states: &mut [Option<State>],
+    now: Time,
+) -> Result<Outcome, StoreError> {
     op.validate()?;
     if op.items.len() != states.len() {
         return Err(StoreError::malformed("expected one state for each limit"));
     }
-    let Verdict { allowed, acts } = Verdict::of(op, states, now);
-    let changed = acts && apply_all(op, states, now, allowed)?;
+    let Verdict { allowed, acts } = Verdict::of(op, handle, states, now);
+    let changed = acts && apply_all(op, handle, states, now, allowed)?;
     if let Some(statuses) = op.statuses {
         // A store may decide twice.
         statuses.clear();
@@ -84,9 +91,9 @@ struct Verdict {
 }
 
 impl Verdict {
-    fn of(op: &Op<'_>, states: &[Option<State>], now: Time) -> Verdict {
+    fn of(op: &Op<'_>, handle: Option<Handle>, states: &[Option<State>], now: Time) -> Verdict {
         if op.act.is_follow_up() {
-            return Verdict::of_follow_up(op, states, now);
+            return Verdict::of_follow_up(op, handle.unwrap_or_default(), states, now);
         }
         let fits = |(item, state): (&Item<'_>, &Option<State>)| {
             item.limit.rule().fits(state.as_ref(), now, item.cost)
@@ -97,11 +104,10 @@ impl Verdict {
 
     /// A lease is renewed in all limits or in none; the others act wherever they find something. A
     /// limit that is switched off has nothing to be found, and nothing is missed.
-    fn of_follow_up(op: &Op<'_>, states: &[Option<State>], now: Time) -> Verdict {
-        let handle = op.handle().unwrap_or_default();
+    fn of_follow_up(op: &Op<'_>, handle: Handle, states: &[Option<State>], now: Time) -> Verdict {
         let (mut any, mut all) = (false, true);
         for (item, state) in op.items.iter().zip(states) {
-            if let Some(found) = item.limit.rule().finds(state.as_ref(), op.act, now, &handle) {
+            if let Some(found) = item.limit.rule().finds(state.as_ref(), op.act, now, handle) {
                 any |= found;
                 all &= found;
             }
@@ -113,6 +119,7 @@ impl Verdict {
 /// Applies the operation to every limit. If one fails, all are restored.
 fn apply_all(
     op: &Op<'_>,
+    handle: Option<Handle>,
     states: &mut [Option<State>],
     now: Time,
     allowed: bool,
@@ -121,14 +128,13 @@ fn apply_all(
     let can_fail = matches!(op.act, Act::Charge | Act::Settle) || (!allowed && counts_denied());
     // A single limit restores its own state.
     let before = (can_fail && op.items.len() > 1).then(|| states.to_vec());
-    let handle = op.handle();
     let mut changed = false;
     for (item, state) in op.items.iter().zip(states.iter_mut()) {
         let command = Command {
             act: op.act,
             now,
             cost: item.cost,
-            handle: handle.as_deref(),
+            handle,
             allowed,
             can_fail,
             count_denied: item.limit.counts_denied(),

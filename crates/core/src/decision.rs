@@ -16,6 +16,22 @@ use crate::time::Span;
 ///
 /// A denial is a decision, not an error. [`into_result`](Decision::into_result) makes it one, for
 /// callers that want to use `?`.
+///
+/// ```
+/// use tollgate_core::{Act, Name, PlainStore, Policy, Request, Span, Time};
+///
+/// let (store, api) = (PlainStore::default(), Policy::parse(Name::new("api")?, ["gcra 1/s burst 5"])?);
+/// let request = Request::of("203.0.113.9").cost(3);
+/// let check = || request.with_op(&api, Act::Check, |op| store.apply_one(op, Time::EPOCH));
+/// let decision = check()??;
+/// assert!(decision.allowed);
+/// assert_eq!((decision.limit, decision.remaining), (Some(5), Some(2)));
+///
+/// let decision = check()??;
+/// assert!(!decision.allowed);
+/// assert_eq!(decision.retry_after, Some(Span::from_micros(1_000_000)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use = "a decision may be a denial: look at `allowed`, or use `into_result`"]
@@ -49,6 +65,9 @@ pub struct Decision {
     /// Whether it was made without the store because the store was unavailable. The numbers are then
     /// those of this process alone.
     pub degraded: bool,
+    /// Whether the operation was done but not remembered by its id, because the store's memory for ids is
+    /// full: repeated with the same id it would be done again.
+    pub not_remembered: bool,
 }
 
 /// Where a decision was made.
@@ -69,7 +88,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// All sources.
+    /// All sources of a decision.
     pub const ALL: [Source; 5] =
         [Source::Store, Source::Cache, Source::Prefetch, Source::Local, Source::FailureMode];
 
@@ -205,12 +224,13 @@ impl Decision {
             bound_reset_after: status.reset_after,
             source: Source::Store,
             degraded: false,
+            not_remembered: false,
         }
     }
 }
 
-/// The decision of an operation that was allowed. It has the fields of a [`Decision`], and unlike one it
-/// may be ignored. Created by [`Decision::into_result`].
+/// The decision of an operation that was allowed. It has the fields of a [`Decision`]. Unlike a
+/// `Decision`, it is not `must_use`. Created by [`Decision::into_result`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowed(Decision);
 
@@ -353,6 +373,7 @@ impl DecisionBuilder {
             bound_reset_after: bound.reset_after,
             source: Source::Store,
             degraded: false,
+            not_remembered: false,
         }
     }
 }

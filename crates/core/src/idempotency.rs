@@ -21,7 +21,7 @@ use crate::time::Time;
 #[derive(Debug, Default)]
 pub struct IdempotencyCache {
     /// No inner map is empty.
-    scopes: HashMap<Scope, Remembered>,
+    scopes: HashMap<Scope, Decisions>,
     /// Number of decisions in all scopes.
     count: usize,
 }
@@ -30,29 +30,24 @@ pub struct IdempotencyCache {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope(Box<[u8]>);
 
-type Remembered = HashMap<(Act, Box<[u8]>), Recorded>;
+impl Scope {
+    pub(crate) fn of(op: &Op<'_>) -> Scope {
+        let mut scope = Vec::new();
+        write_field(&mut scope, op.policy.as_str().as_bytes());
+        for subject in op.subjects() {
+            subject.write_to(&mut scope);
+        }
+        Scope(scope.into())
+    }
+}
+
+/// The decisions of one scope, by act and id.
+type Decisions = HashMap<(Act, Box<[u8]>), Recorded>;
 
 #[derive(Debug, Clone, Copy)]
 struct Recorded {
     decision: Decision,
     expires: Time,
-}
-
-impl Op<'_> {
-    /// Returns the scope of the ids that it may use or forget; `None` if it has nothing to do with
-    /// ids.
-    #[must_use]
-    pub fn id_scope(&self) -> Option<Scope> {
-        if self.id.is_none() && self.act != Act::Reset {
-            return None;
-        }
-        let mut scope = Vec::new();
-        write_field(&mut scope, self.policy.as_str().as_bytes());
-        for subject in self.subjects() {
-            subject.write_to(&mut scope);
-        }
-        Some(Scope(scope.into()))
-    }
 }
 
 impl IdempotencyCache {

@@ -41,10 +41,12 @@
 //! |---|---|
 //! | `contract` | the module `contract`: a test suite that any [`Store`] can run |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod act;
+mod compact_decision;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod decide;
@@ -61,6 +63,7 @@ mod policy;
 pub mod remote;
 mod request;
 mod rule;
+mod sealed;
 pub mod storage;
 mod store;
 mod subject;
@@ -80,6 +83,7 @@ pub use policy::Policy;
 pub use request::{
     Items, MissingKey, OwnedRequest, Request, RequestError, item_of_key, items_of_key,
 };
+pub use rule::MAX_ENTRIES;
 pub use store::{Apply, MAX_COALESCED, Store, apply_one};
 pub use subject::{
     Id, InvalidKey, Key, MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, Name, Subject,

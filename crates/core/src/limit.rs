@@ -11,11 +11,12 @@ mod convert;
 mod legacy;
 mod line;
 mod numbers;
-mod packed;
+pub(crate) mod params;
 mod parse;
 mod period;
 mod print;
 mod spec;
+pub(crate) mod storage;
 mod typed;
 
 pub use period::{Period, PeriodUnit};
@@ -29,9 +30,9 @@ use std::str::FromStr;
 
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::{Alignment, Capacity, Rule, RuleParams};
+use crate::rule::Rule;
 use crate::subject::Name;
-use crate::time::{Span, Time};
+use crate::time::Span;
 
 /// One limit, such as `gcra 30/min burst 16`.
 ///
@@ -190,48 +191,6 @@ impl Limit {
     #[must_use]
     pub fn keeps_state_of(&self, other: &Limit) -> bool {
         discriminant(self.rule()) == discriminant(other.rule()) && self.per() == other.per()
-    }
-
-    /// Returns the numbers it counts with, for a store that decides outside this process.
-    #[must_use]
-    pub fn params(&self) -> RuleParams {
-        self.rule.params()
-    }
-
-    /// Returns whether another limit counts by the same rule with the same numbers. They may differ in their line,
-    /// their subject and their unit.
-    ///
-    /// ```
-    /// use tollgate_core::Limit;
-    ///
-    /// let limit: Limit = "gcra 60/min burst 5".parse()?;
-    /// assert!(limit.has_numbers_of(&"gcra 1/s burst 5 of tokens".parse()?));
-    /// assert!(!limit.has_numbers_of(&"gcra 1/s burst 6".parse()?));
-    /// # Ok::<(), tollgate_core::LimitError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn has_numbers_of(&self, other: &Limit) -> bool {
-        self.rule == other.rule && self.counts_denied() == other.counts_denied()
-    }
-
-    /// Returns the exact capacity, after the factor. With a state it is all that
-    /// [`remote_decision`](crate::remote::remote_decision) needs.
-    #[must_use]
-    pub fn exact_capacity(&self) -> Capacity {
-        self.rule.exact_capacity()
-    }
-
-    /// Returns the bounds of three adjacent windows of the calendar, the middle one containing
-    /// `at`; `None` if the limit does not count by the calendar. A remote store that knows no
-    /// calendar can choose among them by its own time.
-    #[must_use]
-    pub fn windows_around(&self, at: Time) -> Option<[Time; 4]> {
-        let Rule::Window(rule) = &self.rule else { return None };
-        let Alignment::Calendar(calendar) = rule.alignment() else { return None };
-        let (start, end) = calendar.bounds_at(at);
-        let before = Time::at(start.as_micros().saturating_sub(1));
-        Some([calendar.bounds_at(before).0, start, end, calendar.bounds_at(end).1])
     }
 
     pub(crate) fn rule(&self) -> &Rule {

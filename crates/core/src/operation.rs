@@ -1,21 +1,17 @@
 //! One operation: the limits it is checked against, their subjects, and what to do.
 
-use std::borrow::Cow;
+pub(crate) mod storage;
 
 use crate::act::{Act, MAX_COST};
 use crate::decision::{LimitStatus, LimitStatuses};
 use crate::error::StoreError;
 use crate::limit::Limit;
 use crate::subject::{Id, Name, Subject};
-use crate::time::Span;
-
-/// How long an operation that took or gave something is remembered by its id.
-const ID_TTL: Span = Span::from_micros(60_000_000);
 
 /// One limit, the subject it counts in this operation, and the cost it takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
-    /// The limit. It needs no registration and may differ from call to call.
+    /// The limit that is checked. It needs no registration and may differ from call to call.
     pub limit: &'a Limit,
     /// The subject whose state is checked.
     pub subject: Subject<'a>,
@@ -25,9 +21,9 @@ pub struct Item<'a> {
 
 /// One operation on limits that are allowed or denied together.
 ///
-/// A [`Request`](crate::Request) builds it. A store or a layer that needs another operation derives
-/// it from the one it was given ([`with_act`](Op::with_act), [`with_items`](Op::with_items),
-/// [`without_id`](Op::without_id)).
+/// A [`Request`](crate::Request) becomes one ([`Request::op`](crate::Request::op)). A store or a layer
+/// that needs another operation derives it from the one it was given ([`with_act`](Op::with_act),
+/// [`with_items`](Op::with_items), [`without_id`](Op::without_id)).
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Op<'a> {
@@ -36,7 +32,7 @@ pub struct Op<'a> {
     /// The limits of the policy, in order. State belongs to (policy, position, rule, subject), so
     /// that the same limit and subject may occur twice: each position has its own state.
     pub items: &'a [Item<'a>],
-    /// What to do.
+    /// What the operation does.
     pub act: Act,
     /// The id, which names the reservation or lease and makes a retry safe.
     pub id: Option<Id<'a>>,
@@ -103,39 +99,6 @@ impl<'a> Op<'a> {
         subjects
             .filter(move |(index, subject)| is_new(*index, *subject))
             .map(|(_, subject)| subject)
-    }
-
-    /// Returns what its leases and reservations are found by: the id and, if its limits count
-    /// different subjects, the subjects. Two users may choose the same id and share the state of
-    /// `per all`.
-    #[must_use]
-    pub fn handle(&self) -> Option<Cow<'a, [u8]>> {
-        let id = self.id?.as_bytes();
-        if self.subjects().nth(1).is_none() {
-            return Some(Cow::Borrowed(id));
-        }
-        let mut handle = id.to_vec();
-        for subject in self.subjects() {
-            subject.write_to(&mut handle);
-        }
-        Some(Cow::Owned(handle))
-    }
-
-    /// Returns whether a store has anything to read or write for it. It has not if all limits are
-    /// unlimited, unless there is an id to remember or a key to reset.
-    #[must_use]
-    pub fn touches_state(&self) -> bool {
-        let counts = self.items.iter().any(|item| item.limit.capacity().is_some());
-        counts || self.id.is_some() || self.act == Act::Reset
-    }
-
-    /// Returns how long its decision is remembered by its id, if it is remembered at all: see
-    /// [`Outcome::remember_until`](crate::storage::Outcome::remember_until).
-    #[must_use]
-    pub fn id_ttl(&self) -> Span {
-        let takes = matches!(self.act, Act::Check | Act::Reserve | Act::Charge);
-        let leases = self.items.iter().filter_map(|item| item.limit.rule().ttl());
-        leases.filter(|_| takes).fold(ID_TTL, Span::min)
     }
 
     /// Checks what no store can apply.

@@ -1,6 +1,7 @@
 //! The simplest store: one map under one lock, for tests and simulations.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::{Mutex, PoisonError};
 
 use crate::decide::{Outcome, decide};
@@ -8,7 +9,8 @@ use crate::decision::Decision;
 use crate::error::StoreError;
 use crate::idempotency::IdempotencyCache;
 use crate::operation::Op;
-use crate::rule::State;
+use crate::rule::{Handle, State};
+use crate::storage::OpStorage as _;
 use crate::store::{Apply, Store};
 use crate::subject::{Subject, write_field};
 use crate::time::{Span, Time};
@@ -119,7 +121,7 @@ impl Keys {
         if let ([_], [key, ..]) = (op.items, self.state_keys.as_slice())
             && let Some(state) = self.states.get_mut(key.as_slice())
         {
-            return decide(op, std::slice::from_mut(state), now);
+            return decide(op, handle(op), std::slice::from_mut(state), now);
         }
         self.decide_outside(op, now)
     }
@@ -129,7 +131,7 @@ impl Keys {
         let keys = self.state_keys.iter().take(op.items.len());
         let taken = keys.clone().map(|key| self.states.remove(key.as_slice()).flatten());
         let mut states: Vec<Option<State>> = taken.collect();
-        let outcome = decide(op, &mut states, now);
+        let outcome = decide(op, handle(op), &mut states, now);
         for (key, state) in keys.zip(states).filter(|(_, state)| state.is_some()) {
             self.states.insert(key.as_slice().into(), state);
         }
@@ -176,6 +178,19 @@ impl RecentTimes {
     fn earliest(&self) -> Time {
         [self.earliest, self.before].into_iter().flatten().min().unwrap_or(Time::EPOCH)
     }
+}
+
+/// Returns the handle of an operation's id. This store is for tests and simulations, so the hash needs
+/// no secret.
+fn handle(op: &Op<'_>) -> Option<Handle> {
+    op.id?;
+    let word = |seed: u8| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(seed);
+        op.hash_handle(&mut hasher);
+        hasher.finish()
+    };
+    Some(Handle::from_words([word(0), word(1)]))
 }
 
 /// Writes the key of the state of one limit: policy, position and subject.

@@ -12,6 +12,7 @@ use crate::decision::{Decision, LimitStatus};
 use crate::rule::{Capacity, Packed};
 use crate::time::{Span, Time};
 
+pub use crate::limit::params::LimitParams;
 pub use crate::rule::RuleParams;
 
 /// The state of one limit after an operation in a remote store.
@@ -62,7 +63,7 @@ impl RemoteLimit {
 /// nodes with different clocks.
 ///
 /// ```
-/// use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
+/// use tollgate_core::remote::{LimitParams as _, RemoteLimit, RemoteState, remote_decision};
 /// use tollgate_core::{Limit, Span, Time};
 ///
 /// let limit: Limit = "sliding-log 5/min".parse()?;

@@ -23,8 +23,10 @@ pub type Items<'a> = SmallVec<[Item<'a>; 2]>;
 
 /// What a caller asks for: keys, costs, an id and a factor.
 ///
-/// This is the only way to an [`Op`]: the library, the server, the simulator and the command line
-/// all come through here, so that the same request means the same on all of them.
+/// The library, the server, the simulator and the command line turn what their callers ask for into an
+/// [`Op`] by these rules, so that the same request means the same on all of them. A check of one key alone
+/// takes a shorter way with the same rules: [`items_of_key`] and [`item_of_key`]. Stores and layers only
+/// derive operations from one they were given.
 ///
 /// ```
 /// use tollgate_core::{Act, Name, PlainStore, Policy, Request, Time};

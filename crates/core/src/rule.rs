@@ -18,6 +18,7 @@ mod entry;
 mod estimate;
 mod fade;
 mod flow;
+mod handle;
 mod held;
 mod pack;
 mod packed;
@@ -32,23 +33,24 @@ mod window;
 pub(crate) use calendar::{Calendar, CalendarUnit};
 pub use capacity::Capacity;
 pub(crate) use counting::Counting;
-pub use counting::MAX_COUNT;
+pub use counting::{MAX_COUNT, MAX_ENTRIES};
 pub(crate) use drip::Drip;
 pub(crate) use entry::Command;
 pub(crate) use estimate::Estimate;
 pub(crate) use fade::Fade;
 pub use fade::{FADE_DECAY, FADE_FLOOR};
 pub(crate) use flow::Flow;
+pub use handle::Handle;
 pub(crate) use held::Held;
 pub use packed::{Packed, PackedOutcome};
 pub use params::RuleParams;
 pub use reservation::{MAX_RESERVATIONS, RESERVATION_TTL};
+pub use slots::MAX_SLOTS;
 pub(crate) use slots::Slots;
 pub use state::State;
 pub use terms::Terms;
 pub(crate) use window::{Alignment, Window};
 
-use counting::Handle;
 use entry::Entry;
 use pack::Pack;
 use state::RuleState;
@@ -164,7 +166,7 @@ impl Rule {
         stored: Option<&State>,
         act: Act,
         now: Time,
-        handle: Handle<'_>,
+        handle: Handle,
     ) -> Option<bool> {
         for_rule!(self, rule => finds(rule, stored, act, now, handle), unlimited => None)
     }
@@ -176,7 +178,7 @@ impl Rule {
     pub(crate) fn apply(
         &self,
         stored: &mut Option<State>,
-        command: &Command<'_>,
+        command: &Command,
     ) -> Result<bool, Overdrawn> {
         for_rule!(self, rule => apply(rule, stored, command),
             unlimited => Ok(apply_unlimited(stored, command)))
@@ -237,7 +239,7 @@ fn finds<R: Counting>(
     stored: Option<&State>,
     act: Act,
     now: Time,
-    handle: Handle<'_>,
+    handle: Handle,
 ) -> Option<bool>
 where
     R::State: RuleState,
@@ -249,7 +251,7 @@ where
 }
 
 /// A limit that is switched off counts nothing, but a reset forgets what it counted before.
-fn apply_unlimited(stored: &mut Option<State>, command: &Command<'_>) -> bool {
+fn apply_unlimited(stored: &mut Option<State>, command: &Command) -> bool {
     if command.act == Act::Reset {
         *stored = None;
     }
@@ -259,7 +261,7 @@ fn apply_unlimited(stored: &mut Option<State>, command: &Command<'_>) -> bool {
 fn apply<R: Counting>(
     rule: &R,
     stored: &mut Option<State>,
-    command: &Command<'_>,
+    command: &Command,
 ) -> Result<bool, Overdrawn>
 where
     R::State: RuleState,

@@ -7,13 +7,16 @@
 //!
 //! A store that wants to be small and fast can keep most states as [`Packed`] words next to shared
 //! [`Terms`], and check single limits over them with
-//! [`Limit::check_words`](crate::Limit::check_words) and
-//! [`Limit::check_word`](crate::Limit::check_word). These fast paths return what `decide` returns;
+//! [`LimitStorage::check_words`] and
+//! [`LimitStorage::check_word`]. These fast paths return what `decide` returns;
 //! tests hold them to it.
 
+pub use crate::compact_decision::CompactDecision;
 pub use crate::decide::{Outcome, decide};
 pub use crate::idempotency::{IdempotencyCache, Scope};
+pub use crate::limit::storage::LimitStorage;
+pub use crate::operation::storage::OpStorage;
 pub use crate::rule::{
-    Capacity, FADE_DECAY, FADE_FLOOR, MAX_COUNT, MAX_RESERVATIONS, Packed, PackedOutcome,
-    RESERVATION_TTL, State, Terms,
+    Capacity, FADE_DECAY, FADE_FLOOR, Handle, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS, Packed,
+    PackedOutcome, RESERVATION_TTL, State, Terms,
 };

@@ -115,7 +115,7 @@ impl Name {
     /// The name of the policy used by a check that names none.
     pub const DEFAULT: &'static str = "default";
 
-    /// The generation of a policy that says nothing else.
+    /// The generation of a policy that does not set one.
     pub const FIRST_GENERATION: u32 = 1;
 
     /// The subject of `per all`, which counts all keys together.

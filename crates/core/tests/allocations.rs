@@ -2,50 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::net::IpAddr;
 
-use tollgate_core::storage::decide;
+use tollgate_core::storage::{LimitStorage as _, decide};
 use tollgate_core::{Act, LimitStatuses, Name, Op, Policy, Request, Time};
-
-thread_local! {
-    /// Number of allocations of this thread.
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-struct CountingAllocator;
+use tollgate_fixtures::CountingAllocator;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-#[allow(
-    unsafe_code,
-    reason = "only an allocator sees allocations; every call is passed on unchanged"
-)]
-// SAFETY: every call is passed to the system's allocator.
-unsafe impl GlobalAlloc for CountingAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-fn allocations(run: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.get();
-    run();
-    ALLOCATIONS.get() - before
-}
-
 #[test]
 fn allocations_are_counted() {
-    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+    assert_eq!(CountingAllocator::count_during(|| drop(std::hint::black_box(Box::new(1)))), 1);
 }
 
 #[test]
@@ -54,7 +22,7 @@ fn a_single_limit_allocates_nothing() {
     let address: IpAddr = "203.0.113.9".parse().unwrap();
     let each = LimitStatuses::default();
     let mut words = None;
-    let by_words = allocations(|| {
+    let by_words = CountingAllocator::count_during(|| {
         for _ in 0..6 {
             let request = Request::new().subject("ip", address).cost(1);
             let check = |op: &Op<'_>| {
@@ -67,10 +35,10 @@ fn a_single_limit_allocates_nothing() {
         }
     });
     let mut states = [None];
-    let by_state = allocations(|| {
+    let by_state = CountingAllocator::count_during(|| {
         for _ in 0..6 {
             let request = Request::new().subject("ip", address).statuses(&each).id("1");
-            let check = |op: &Op<'_>| decide(op, &mut states, Time::EPOCH).unwrap();
+            let check = |op: &Op<'_>| decide(op, None, &mut states, Time::EPOCH).unwrap();
             let _ = request.with_op(&policy, Act::Check, check).unwrap().decision;
         }
     });
@@ -83,7 +51,7 @@ fn a_single_limit_allocates_nothing() {
 fn a_few_limits_of_a_few_subjects_allocate_no_items() {
     let lines = ["gcra 1/s per ip", "gcra 9/s of tokens per ip"];
     let policy = Policy::parse(Name::new("api").unwrap(), lines).unwrap();
-    let count = allocations(|| {
+    let count = CountingAllocator::count_during(|| {
         let request = Request::new().subject("ip", 7).cost_of("tokens", 3);
         let items = |op: &Op<'_>| assert_eq!(op.items.len(), 2);
         request.with_op(&policy, Act::Check, items).unwrap();

@@ -74,7 +74,7 @@ fn every_example_of_the_documentation_parses_and_prints_its_canonical_form() {
 }
 
 /// Each invalid line, the column of the error, and a part of the message.
-const INVALID: [(&str, usize, &str); 77] = [
+const INVALID: [(&str, usize, &str); 82] = [
     ("", 0, "algorithm is missing; expected gcra, token-bucket"),
     ("   ", 0, "algorithm is missing"),
     ("gcr 1/s", 0, "(did you mean \"gcra\"?)"),
@@ -167,6 +167,24 @@ const INVALID: [(&str, usize, &str); 77] = [
         16,
         "word \"count-denied\" is not accepted; expected sliding-counters instead of sliding-log",
     ),
+    (
+        "sliding-log 10001/h",
+        12,
+        "count \"10001\" is not accepted; expected at most 10000, since every request is kept; or \
+         sliding-counters",
+    ),
+    (
+        "sliding-counters 20000/day resolution 1s",
+        38,
+        "expected a resolution that divides the window into fewer than 10000 slots",
+    ),
+    (
+        "sliding-counters 5/day resolution 1s count-denied",
+        34,
+        "expected a resolution that divides the window into fewer than 10000 slots",
+    ),
+    ("concurrency 10001 ttl 30s", 12, "expected a whole number from 1 to 10000"),
+    ("sliding-log 10000/h factor 0.9", 27, "that keeps the limit within its bounds"),
     ("sliding-counters 5/h resolution 2h", 32, "expected a resolution no longer than the window"),
     (
         "sliding-counters 5/h edge sharp",

@@ -6,8 +6,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tollgate_core::contract::{ALGORITHMS, limit_line};
-use tollgate_core::remote::{RemoteLimit, RemoteState};
-use tollgate_core::storage::{Packed, State, Terms, decide};
+use tollgate_core::remote::{LimitParams as _, RemoteLimit, RemoteState};
+use tollgate_core::storage::{LimitStorage as _, Packed, State, Terms, decide};
 use tollgate_core::{Act, Decision, Id, Item, Key, Limit, Name, Op, StoreError, Time};
 
 /// Where one-word states are counted from.
@@ -24,7 +24,7 @@ fn apply(
     let items = [Item { limit, subject: Key::new(b"key").unwrap().into(), cost }];
     let op = Op::check(&name, &items).with_act(act);
     let op = id.map_or(op, |id| op.with_id(id));
-    decide(&op, std::slice::from_mut(state), now).map(|outcome| outcome.decision)
+    decide(&op, None, std::slice::from_mut(state), now).map(|outcome| outcome.decision)
 }
 
 fn packed(state: Option<&State>) -> Option<Packed> {

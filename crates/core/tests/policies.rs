@@ -266,7 +266,7 @@ fn decide_requires_one_state_for_each_limit() {
     let (limit, name) = (limit("gcra 1/s burst 1"), Name::default());
     let items = [Item { limit: &limit, subject: Key::new(b"key").unwrap().into(), cost: 1 }];
     let op = Op::check(&name, &items);
-    let error = tollgate_core::storage::decide(&op, &mut [], Time::EPOCH).unwrap_err();
+    let error = tollgate_core::storage::decide(&op, None, &mut [], Time::EPOCH).unwrap_err();
     assert!(error.is_malformed(), "{error}");
 }
 

@@ -7,8 +7,9 @@ mod cached_key;
 
 use std::hash::{BuildHasher, RandomState};
 
-use siphasher::sip128::SipHasher13;
-use tollgate_core::{Name, Subject};
+use siphasher::sip128::{Hasher128 as _, SipHasher13};
+use tollgate_core::storage::{Handle, OpStorage as _};
+use tollgate_core::{Name, Op, Subject};
 
 pub(crate) use cached_key::{CACHED_KEYS, CachedKey, MAX_CACHED_BYTES, place_of};
 
@@ -53,6 +54,25 @@ impl Secret {
     #[inline]
     pub(crate) fn hash(self, policy: &Name, subject: Subject<'_>) -> Hash {
         self.salt(policy, subject).hash(subject.key.as_bytes())
+    }
+
+    /// Returns what the leases and reservations of an operation's id are found by.
+    pub(crate) fn handle(self, op: &Op<'_>) -> Option<Handle> {
+        op.id?;
+        Some(Handle::from_words(self.hash_with(|hasher| op.hash_handle(hasher))))
+    }
+
+    /// Returns the hash of what an operation's id belongs to.
+    pub(crate) fn scope(self, op: &Op<'_>) -> [u64; 2] {
+        self.hash_with(|hasher| op.hash_scope(hasher))
+    }
+
+    fn hash_with(self, write: impl FnOnce(&mut SipHasher13)) -> [u64; 2] {
+        let [a, b] = self.0;
+        let mut hasher = SipHasher13::new_with_keys(a, b);
+        write(&mut hasher);
+        let hash = hasher.finish128();
+        [hash.h1, hash.h2]
     }
 
     #[inline]

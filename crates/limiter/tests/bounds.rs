@@ -163,30 +163,68 @@ fn a_full_store_still_releases_leases() {
 }
 
 #[test]
-fn more_ids_than_can_be_remembered_give_no_credit() {
+fn more_ids_than_can_be_remembered_are_done_and_say_so() {
     for when_full in [WhenFull::Deny, WhenFull::Allow] {
-        let (limiter, _) = limiter("fixed-window 1000/day", 300, when_full);
-        let check = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed;
-        let allowed = (0..5_000).filter(|id| check(*id)).count() as u64;
-        let used = 1000 - limiter.key("a").peek().unwrap().remaining.unwrap();
-        assert_eq!(allowed, used, "{when_full:?}");
-        if when_full == WhenFull::Deny {
-            let error = limiter.key("a").id("refund").refund().unwrap_err();
-            assert!(error.is_full(), "{error}");
-        }
-        limiter.key("a").reset().unwrap();
-        assert_eq!(limiter.key("a").peek().unwrap().remaining, Some(1000));
+        let (limiter, clock) = limiter("fixed-window 100000/day", 4_000, when_full);
+        let check = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap();
+        let remembered = (0..2_000).filter(|id| !check(*id).not_remembered).count();
+        assert_eq!(remembered, 750, "three quarters of a quarter of max_keys");
+        let used = || 100_000 - limiter.key("a").peek().unwrap().remaining.unwrap();
+        assert_eq!(used(), 2_000, "{when_full:?}");
+        // Those that are remembered are not done again, the others are.
+        assert!((0..2_000).all(|id| check(id).allowed));
+        assert_eq!(used(), 2_000 + 1_250);
+        let stats = limiter.store().stats();
+        assert_eq!((stats.ids, stats.max_ids, stats.unremembered), (750, 1_000, 2 * 1_250));
+        assert_eq!(stats.rejected, 0, "the keys have room");
+        assert!(limiter.key("a").id("refund").refund().unwrap().not_remembered);
+        clock.advance(Duration::from_secs(61));
+        assert!(!check(2_000).not_remembered, "ids are remembered for a minute");
     }
 }
 
 #[test]
-fn one_key_may_use_as_many_ids_as_there_are_keys() {
-    let (limiter, clock) = limiter("gcra 1000/s burst 4294967295", 20_000, WhenFull::Deny);
-    let check = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap().allowed;
-    assert!((0..20_000).all(check));
-    assert!(!check(20_000));
-    clock.advance(Duration::from_secs(61));
-    assert!(check(20_001), "ids are remembered for a minute");
+fn the_ids_of_one_policy_leave_room_for_those_of_another() {
+    let (flooded, _) = limiter("fixed-window 100000/day", 4_000, WhenFull::Deny);
+    let other = flooded.store().limiter("other", ["fixed-window 100000/day"]).unwrap();
+    for id in 0..5_000_u64 {
+        let _ = flooded.key("a").id(&id.to_le_bytes()).check().unwrap();
+    }
+    let check = |id: u64| other.key("a").id(&id.to_le_bytes()).check().unwrap();
+    let first: Vec<_> = (0..100).map(check).collect();
+    assert!(first.iter().all(|decision| !decision.not_remembered));
+    assert_eq!((0..100).map(check).collect::<Vec<_>>(), first);
+}
+
+#[test]
+fn a_released_lease_gives_the_room_of_its_id_back() {
+    let (limiter, _) = limiter("concurrency 10 ttl 1h", 4_000, WhenFull::Deny);
+    for id in 0..5_000_u64 {
+        let id = id.to_le_bytes();
+        let lease = limiter.key("a").id(&id);
+        assert!(!lease.check().unwrap().not_remembered);
+        assert!(lease.release().unwrap().allowed);
+    }
+    assert_eq!(limiter.store().stats().ids, 0);
+}
+
+#[test]
+fn a_reset_forgets_ids_also_when_their_memory_is_full() {
+    let (limiter, _) = limiter("fixed-window 100000/day", 4_000, WhenFull::Deny);
+    let check = |key: u64, id: u64| {
+        let decision = limiter.key(key).id(&id.to_le_bytes()).check().unwrap();
+        decision.remaining.unwrap()
+    };
+    assert_eq!(check(7, 0), 99_999);
+    assert_eq!(check(7, 1), 99_998);
+    (0..5_000).for_each(|id| {
+        check(8, id);
+    });
+    for key in (0..3_000).chain([7]) {
+        limiter.key(key).reset().unwrap();
+    }
+    assert_eq!(check(7, 1), 99_999, "done again");
+    assert!(limiter.store().stats().ids <= 1_100);
 }
 
 #[test]

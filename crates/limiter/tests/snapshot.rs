@@ -186,3 +186,23 @@ fn threads_may_save_at_the_same_time() {
     let (_, restored) = MemoryStore::builder().restore(&path).unwrap();
     assert_eq!(restored.unwrap(), 500);
 }
+
+#[test]
+fn nothing_that_a_client_chose_is_in_a_snapshot() {
+    let (clock, folder) = (at(0), tempfile::tempdir().unwrap());
+    let store = store(&clock);
+    let lines = ["concurrency 9 ttl 1h per user", "gcra 1/h burst 9 per ip", "fixed-window 9/day"];
+    let limiter = store.limiter("private", lines).unwrap();
+    let keys = [("user", "alice@example.com"), ("ip", "203.0.113.9"), ("", "alice")];
+    assert!(limiter.keys(&keys).id("order-of-alice").reserve().unwrap().allowed);
+    let path = folder.path().join("snapshot");
+    assert_eq!(store.save(&path).unwrap(), 3);
+    let saved = fs::read(&path).unwrap();
+    for chosen in ["alice", "203.0.113.9", "order", "private"] {
+        assert!(!saved.windows(chosen.len()).any(|bytes| bytes == chosen.as_bytes()), "{chosen}");
+    }
+    // The reservation is found by its hash.
+    let restored = MemoryStore::builder().clock(clock).restore(&path).unwrap().0;
+    let limiter = restored.limiter("private", lines).unwrap();
+    assert!(limiter.keys(&keys).id("order-of-alice").cost(0).settle().unwrap().allowed);
+}

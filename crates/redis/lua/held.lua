@@ -15,7 +15,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals reservation settled
 -- Placeholders (the second line: the fields of a lease and of a reservation):
--- luacheck: read globals ARGUMENT MAX_COUNT
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES
 -- luacheck: read globals LEASE_END LEASE_COUNT LEASE_HANDLE TAKEN_AT HANDLE
 
 --: load
@@ -81,6 +81,11 @@ end
 
 --: check_debt
 debt_too_large = used > MAX_COUNT
+-- Each lease holds something, so that there are never more of them than is held.
+if used > MAX_ENTRIES then
+  --+ parse
+  debt_too_large = debt_too_large or #leases > MAX_ENTRIES
+end
 
 --: end_newest
 -- luacheck: read globals only
@@ -143,7 +148,7 @@ elseif now < settled[TAKEN_AT] + ttl then
   leases[#leases + 1], applied, live = { settled[TAKEN_AT] + ttl, cost, settled[HANDLE] }, true, true
 end
 used = used + cost
-debt_too_large = applied and used > MAX_COUNT
+debt_too_large = applied and (used > MAX_COUNT or #leases > MAX_ENTRIES)
 
 --: release
 -- luacheck: globals found

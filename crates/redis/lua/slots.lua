@@ -15,7 +15,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals reservation settled unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SLOTS TAKEN_AT
 
 --: load
 local cost, capacity, width, life = unpack('<I4I4I7I7', args, ARGUMENT)
@@ -121,7 +121,7 @@ do
 end
 
 --: check_debt
-debt_too_large = used > MAX_COUNT
+debt_too_large = used > MAX_COUNT or #slots > MAX_SLOTS * (7 + count_bytes)
 
 --: tidy
 live = used > 0

@@ -3,6 +3,7 @@
 mod argument;
 pub(crate) mod bytes;
 pub(crate) mod checks;
+pub(crate) mod key_hash;
 pub(crate) mod keys;
 pub(crate) mod reply;
 pub(crate) mod task;
@@ -11,10 +12,12 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tollgate_core::storage::{Handle, OpStorage as _};
 use tollgate_core::{Act, Op, StoreError, Time};
 
 use crate::call::argument::put_item;
 use crate::call::bytes::put;
+use crate::call::key_hash::KeyHash;
 use crate::call::keys::Prefix;
 use crate::call::reply::CallTerms;
 use crate::script::{Script, Scripts};
@@ -44,7 +47,7 @@ pub(crate) struct SlotOp<'a, 'p> {
     /// Whether the script only finds out whether the operation could be done.
     pub(crate) dry_run: bool,
     /// A handle of our own for what the operation takes, instead of the caller's.
-    pub(crate) internal_handle: Option<&'p [u8]>,
+    pub(crate) internal_handle: Option<Handle>,
     /// Whether no reservation of nothing is opened, because a check is reserved, which could not settle it
     /// with more.
     pub(crate) skip_empty: bool,
@@ -138,7 +141,7 @@ impl Call {
         shape.commits = part.commits.map(|(act, _)| act);
         let terms = CallTerms::of(op, positions);
         let keys = keys(op, &shape, positions, prefix);
-        let argument = argument(part, when, &shape, &terms);
+        let argument = argument(part, when, &shape, &terms, &prefix.hash);
         Call { script: scripts.of(shape), keys, argument, terms }
     }
 }
@@ -204,7 +207,13 @@ fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> S
 const ARGUMENT_BYTES: usize = 128;
 
 /// Returns the argument: the time, the cost and the numbers of each limit, and what is needed for an id.
-fn argument(part: &SlotOp<'_, '_>, when: &When, shape: &Shape, terms: &CallTerms) -> Vec<u8> {
+fn argument(
+    part: &SlotOp<'_, '_>,
+    when: &When,
+    shape: &Shape,
+    terms: &CallTerms,
+    hash: &KeyHash,
+) -> Vec<u8> {
     let op = &part.op;
     let mut out = Vec::with_capacity(ARGUMENT_BYTES);
     put_limits(&mut out, op, &part.positions, when);
@@ -212,11 +221,11 @@ fn argument(part: &SlotOp<'_, '_>, when: &When, shape: &Shape, terms: &CallTerms
         // The reply of a commit is kept for as long as that of the act it commits.
         let act = part.commits.map_or(op.act, |(act, _)| act);
         put(&mut out, op.with_act(act).id_ttl().as_micros(), 7);
-        let handle = op.handle().unwrap_or_default();
-        put_handle(&mut out, part.internal_handle.unwrap_or(&handle));
+        let handle = hash.handle(op).unwrap_or_default();
+        put_handle(&mut out, part.internal_handle.unwrap_or(handle));
         match part.commits {
             Some((_, reply)) => {
-                put_handle(&mut out, &handle);
+                put_handle(&mut out, handle);
                 out.extend_from_slice(reply);
             }
             None => terms.write_to(&mut out),
@@ -235,7 +244,7 @@ fn put_limits(out: &mut Vec<u8>, op: &Op<'_>, positions: &Positions, when: &When
     }
 }
 
-fn put_handle(out: &mut Vec<u8>, handle: &[u8]) {
-    put(out, u64::try_from(handle.len()).unwrap_or(u64::MAX), 2);
-    out.extend_from_slice(handle);
+fn put_handle(out: &mut Vec<u8>, handle: Handle) {
+    put(out, u64::try_from(handle.0.len()).unwrap_or(u64::MAX), 2);
+    out.extend_from_slice(&handle.0);
 }

@@ -12,6 +12,7 @@ use redis::{
 };
 use tokio::sync::Mutex;
 
+use crate::call::key_hash::KeyHash;
 use crate::call::keys::Prefix;
 use crate::connection::Connection;
 use crate::connection::cluster::Cluster;
@@ -71,6 +72,7 @@ pub struct RedisStoreBuilder {
     prefix: String,
     response_timeout: Duration,
     root_certificate: Option<Vec<u8>>,
+    key_hash: KeyHash,
 }
 
 impl fmt::Debug for RedisStoreBuilder {
@@ -103,6 +105,7 @@ impl RedisStoreBuilder {
             prefix: DEFAULT_PREFIX.to_owned(),
             response_timeout: DEFAULT_RESPONSE_TIMEOUT,
             root_certificate: None,
+            key_hash: KeyHash::default(),
         }
     }
 
@@ -130,6 +133,16 @@ impl RedisStoreBuilder {
         self
     }
 
+    /// Sets a secret that keys the hashes under which everything is stored. Default: none.
+    ///
+    /// With it, someone who can read the server cannot find out which keys and ids clients use, not even by
+    /// hashing all that are likely. Stores that count together need the same secret; a new secret starts
+    /// with empty states.
+    pub fn hash_key(mut self, secret: &[u8]) -> RedisStoreBuilder {
+        self.key_hash = KeyHash::keyed(secret);
+        self
+    }
+
     /// Creates the store and connects to it.
     ///
     /// # Errors
@@ -152,7 +165,7 @@ impl RedisStoreBuilder {
             self.connection(target).map_err(|error| ConnectError(ErrorKind::Certificate(error)))?;
         Ok(RedisStore {
             connection,
-            prefix: Prefix::new(&self.prefix),
+            prefix: Prefix::new(&self.prefix, self.key_hash),
             scripts: Scripts::default(),
         })
     }

@@ -1,6 +1,6 @@
 //! Operations, all or nothing, whose subjects live in different slots of a cluster.
 //!
-//! No script can reach two nodes. So every slot is asked first (`prepare`). If one denies, that is the
+//! No script can reach two cluster nodes. So every slot is asked first (`prepare`). If one denies, that is the
 //! decision, and nothing is changed but limits that count denied attempts. If all allow, the cost is
 //! reserved in every slot, and then committed, or rolled back if another operation came in between. These
 //! are the bounds:
@@ -9,7 +9,7 @@
 //!   rolled back a moment later.
 //! * A roll-back settles, it does not refund: the key is as if the operation had never been, or stricter,
 //!   by less than one unit.
-//! * If this process or the connection to a node dies in between, the cost stays charged where it was
+//! * If this process or the connection to a cluster node dies in between, the cost stays charged where it was
 //!   reserved: at most the cost of that one operation in each slot, and it leaves as any other cost does.
 //!   A retry with the same id is counted in addition.
 //! * A lease is renewed in all slots or in none, unless it ends in one of them while it is renewed: then the
@@ -21,6 +21,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tollgate_core::storage::Handle;
 use tollgate_core::{Act, Decision, Item, Op, StoreError, Time};
 
 use crate::call::SlotOp;
@@ -145,12 +146,12 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
             return self.deny(decisions).await;
         }
         let handle = unique_handle();
-        let taken = self.take_where_new(&decisions, &handle).await;
+        let taken = self.take_where_new(&decisions, handle).await;
         if !taken.iter().all(|taken| self.was_taken(taken)) {
-            return self.roll_back(&decisions, taken, &handle).await;
+            return self.roll_back(&decisions, taken, handle).await;
         }
         let replies: Vec<Vec<u8>> = taken.iter().map(|taken| self.reply_to_keep(taken)).collect();
-        self.commit(&decisions, &handle, &replies).await;
+        self.commit(&decisions, handle, &replies).await;
         for (slot, taken) in decisions.iter_mut().filter(|slot| !slot.remembered).zip(taken) {
             *slot = taken?;
         }
@@ -189,7 +190,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     }
 
     /// Takes the cost in the slots that have not done the operation before.
-    async fn take_where_new(&self, prepared: &[ScriptDecision], handle: &[u8]) -> Vec<SlotResult> {
+    async fn take_where_new(&self, prepared: &[ScriptDecision], handle: Handle) -> Vec<SlotResult> {
         let act = if self.op.act == Act::Charge { Act::Charge } else { Act::Reserve };
         let take = self.op.with_act(act);
         let parts = self.new_parts(&take, prepared).into_iter().map(|part| SlotOp {
@@ -213,7 +214,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
 
     /// Makes what was taken the caller's, under the caller's id. If a slot cannot be reached, its
     /// reservation expires by itself, and a retry is counted again.
-    async fn commit(&self, prepared: &[ScriptDecision], handle: &[u8], replies: &[Vec<u8>]) {
+    async fn commit(&self, prepared: &[ScriptDecision], handle: Handle, replies: &[Vec<u8>]) {
         if self.op.act == Act::Charge && self.op.id.is_none() {
             return;
         }
@@ -249,7 +250,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         &self,
         prepared: &[ScriptDecision],
         taken: Vec<SlotResult>,
-        handle: &[u8],
+        handle: Handle,
     ) -> SlotResult {
         let parts = self.new_parts(self.op, prepared).into_iter().zip(&taken);
         for (part, _) in parts.filter(|(_, taken)| self.was_taken(taken)) {
@@ -264,7 +265,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     }
 
     /// Gives back what one slot has taken. Limits that count denied attempts keep it.
-    async fn give_back(&self, positions: &[usize], handle: &[u8]) {
+    async fn give_back(&self, positions: &[usize], handle: Handle) {
         if self.op.act == Act::Charge {
             let refund = self.op.with_act(Act::Refund).without_id();
             self.run(vec![SlotOp::new(&refund, positions)]).await;
@@ -291,14 +292,9 @@ fn all_of(results: Vec<SlotResult>) -> Result<Vec<ScriptDecision>, StoreError> {
 }
 
 /// Returns a handle that no other operation has, by which what this one reserves is found.
-fn unique_handle() -> [u8; 16] {
+fn unique_handle() -> Handle {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);
     let random = RandomState::new();
-    let mut handle = [0; 16];
-    let halves = [random.hash_one(next), random.hash_one(next ^ u64::MAX)];
-    for (out, byte) in handle.iter_mut().zip(halves.iter().flat_map(|half| half.to_le_bytes())) {
-        *out = byte;
-    }
-    handle
+    Handle::from_words([random.hash_one(next), random.hash_one(next ^ u64::MAX)])
 }

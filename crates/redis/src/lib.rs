@@ -51,7 +51,7 @@
 //! | URL | store |
 //! |---|---|
 //! | `redis://[user:password@]host:port[/database]` | one server |
-//! | `redis+cluster://host:port,host:port` | Redis Cluster: some of its nodes |
+//! | `redis+cluster://host:port,host:port` | Redis Cluster: some of its cluster nodes |
 //! | `redis+sentinel://host:port,host:port/name` | the primary that the sentinels know by that name |
 //! | `rediss://…`, `rediss+cluster://…`, `rediss+sentinel://…` | the same over TLS |
 
@@ -71,8 +71,3 @@ pub use connect::{ConnectError, RedisStoreBuilder};
 pub use connection::target::InvalidUrl;
 pub use shape::MAX_LIMITS;
 pub use store::RedisStore;
-
-/// The examples of the guide are tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/redis.md")]
-struct Guide;

@@ -1,7 +1,7 @@
 //! The shape of a call: everything that decides which script it needs.
 
 use smallvec::SmallVec;
-use tollgate_core::remote::RuleParams;
+use tollgate_core::remote::{LimitParams as _, RuleParams};
 use tollgate_core::{Act, Op};
 
 /// A vector that holds as many elements as most policies have limits without allocating.

@@ -33,6 +33,7 @@ fn fold(allowed: bool, statuses: &[LimitStatus]) -> Decision {
         bound_reset_after: bound.map_or(Span::ZERO, |(_, status)| status.reset_after),
         source: crate::Source::Store,
         degraded: false,
+        not_remembered: false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use super::period::Printed;
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::{Counting, Drip};
+use crate::rule::{Counting, Drip, MAX_ENTRIES};
 use crate::time::Span;
 
 /// Maximum length of a window. Two windows must not exceed the longest time a state may take to
@@ -42,6 +42,13 @@ pub(super) fn check_length(
     expected: &str,
 ) -> LimitResult<()> {
     if length > max { Err(LimitError::new(field, value, expected)) } else { Ok(()) }
+}
+
+/// The error of sliding counters with too many slots.
+pub(super) fn too_many_slots(width: Span) -> LimitError {
+    let expected =
+        format_args!("a resolution that divides the window into fewer than {MAX_ENTRIES} slots");
+    LimitError::new("resolution", length_text(width), expected)
 }
 
 pub(super) fn window(length: Span) -> LimitResult<Span> {

@@ -1,14 +1,17 @@
 //! Builds a rule with checked numbers from a spec.
 
 use super::bounds::{
-    LimitResult, MAX_FACTOR, MAX_FADE, bucket, check_length, invalid_factor, length_text, window,
+    LimitResult, MAX_FACTOR, MAX_FADE, bucket, check_length, invalid_factor, length_text,
+    too_many_slots, window,
 };
 use super::period::Period;
 use super::spec::{Edge, Rate, Spec, Zone};
 use super::{check, legacy};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::{Alignment, Calendar, Counting, Estimate, Fade, Flow, Held, Rule, Slots, Window};
+use crate::rule::{
+    Alignment, Calendar, Counting, Estimate, Fade, Flow, Held, MAX_ENTRIES, Rule, Slots, Window,
+};
 use crate::time::Span;
 
 /// Default number of slots in a window of sliding counters.
@@ -137,8 +140,11 @@ impl Scale {
         let width = width.unwrap_or(Span::from_micros(default.max(1)));
         let expected = "a resolution no longer than the window";
         check_length(width, window, "resolution", length_text(width), expected)?;
-        let strict = edge == Edge::Strict;
-        Ok(Rule::Slots(Slots::new(self.capacity(rate.count)?, window, width, strict)))
+        let slots = Slots::new(self.capacity(rate.count)?, window, width, edge == Edge::Strict);
+        if slots.max_slots() <= MAX_ENTRIES as u64 {
+            return Ok(Rule::Slots(slots));
+        }
+        Err(if width == TICK { too_many_requests(rate) } else { too_many_slots(width) })
     }
 
     fn fade(&self, max: Decimal, decay: Decimal, resolution: Span) -> LimitResult<Rule> {
@@ -167,6 +173,19 @@ impl Scale {
 
     fn held(&self, leases: u32, ttl: Span) -> LimitResult<Rule> {
         check_length(ttl, Span::MAX, "ttl", length_text(ttl), "at most 2^51 µs (71 years)")?;
-        Ok(Rule::Held(Held::new(self.capacity(leases)?, ttl)))
+        let capacity = self.capacity(leases)?;
+        if capacity > MAX_ENTRIES as u64 {
+            let expected = format_args!("a whole number from 1 to {MAX_ENTRIES}");
+            return Err(LimitError::new("leases", leases, expected));
+        }
+        Ok(Rule::Held(Held::new(capacity, ttl)))
     }
+}
+
+/// The error of a sliding log that would keep too many requests.
+fn too_many_requests(rate: Rate) -> LimitError {
+    let expected = format_args!(
+        "at most {MAX_ENTRIES}, since every request is kept; or sliding-counters, which keep counts"
+    );
+    LimitError::new("count", rate.count, expected)
 }

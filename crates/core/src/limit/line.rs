@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::bounds::LimitResult;
+use super::bounds::{LimitResult, too_many_slots};
 use super::spec::Spec;
 use super::{build, print};
 use crate::decimal::Decimal;
 use crate::error::LimitError;
-use crate::rule::Rule;
+use crate::rule::{MAX_ENTRIES, Rule};
 use crate::subject::{MAX_NAME_BYTES, Name};
 
 /// An algorithm with its numbers, and the words that any limit may add. Nothing is checked yet, so
@@ -33,7 +33,16 @@ impl Line {
                             would make grow";
             return Err(LimitError::new("word", "count-denied", expected));
         }
-        build::rule(&self.spec, self.factor)
+        let rule = build::rule(&self.spec, self.factor)?;
+        match &rule {
+            // Denied attempts fill slots without end.
+            Rule::Slots(slots)
+                if self.count_denied && slots.slots_in_life() > MAX_ENTRIES as u64 =>
+            {
+                Err(too_many_slots(slots.width()))
+            }
+            _ => Ok(rule),
+        }
     }
 }
 

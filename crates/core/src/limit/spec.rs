@@ -52,7 +52,7 @@ pub enum Spec {
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// The default.
+    /// Coordinated Universal Time, the default zone.
     pub const UTC: Zone = Zone(TimeZone::UTC);
 
     /// Creates a zone from its name in the built-in IANA database.

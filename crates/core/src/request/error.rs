@@ -109,8 +109,20 @@ impl fmt::Display for RequestError {
     }
 }
 
-/// There is no source: the message contains that of the error it was made from.
-impl Error for RequestError {}
+impl Error for RequestError {
+    /// Returns the cause of the error inside, whose own message is part of this one.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &*self.0 {
+            Kind::InvalidKey(error) | Kind::InvalidSubject(_, error) => error.source(),
+            Kind::MissingKey(error) => error.source(),
+            Kind::Factor(error) => error.source(),
+            Kind::KeyTwice(_)
+            | Kind::CostTwice(_)
+            | Kind::UnknownUnit(_)
+            | Kind::Unsupported(_) => None,
+        }
+    }
+}
 
 impl From<InvalidKey> for RequestError {
     fn from(error: InvalidKey) -> RequestError {

@@ -8,6 +8,7 @@ use super::entry::Entry;
 use super::estimate::Estimate;
 use super::fade::Fade;
 use super::flow::Flow;
+use super::handle::Handle;
 use super::held::{HeldState, Lease};
 use super::pack::Pack;
 use super::packed::Packed;
@@ -61,11 +62,6 @@ fn length(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
 }
 
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, [length(bytes.len())]);
-    out.extend_from_slice(bytes);
-}
-
 fn word(bytes: &mut &[u8]) -> Option<u64> {
     let (first, rest) = bytes.split_first_chunk::<8>()?;
     *bytes = rest;
@@ -80,11 +76,10 @@ fn words<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
     Some(words)
 }
 
-fn take_bytes(bytes: &mut &[u8]) -> Option<Box<[u8]>> {
-    let count = usize::try_from(word(bytes)?).ok()?;
-    let (first, rest) = bytes.split_at_checked(count)?;
+fn read_handle(bytes: &mut &[u8]) -> Option<Handle> {
+    let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
-    Some(first.into())
+    Some(Handle(*first))
 }
 
 fn write_entry<S>(
@@ -99,7 +94,7 @@ fn write_entry<S>(
     }
     put(out, [length(entry.reservations().len())]);
     for reservation in entry.reservations() {
-        put_bytes(out, &reservation.handle);
+        out.extend_from_slice(&reservation.handle.0);
         put(
             out,
             [
@@ -119,7 +114,7 @@ fn read_entry<S: RuleState>(
     let state = if word(bytes)? == 0 { None } else { Some(read_state(bytes)?) };
     let mut reservations = Vec::new();
     for _ in 0..word(bytes)? {
-        let handle = take_bytes(bytes)?;
+        let handle = read_handle(bytes)?;
         let [at, estimate, max_refund, expires] = words(bytes)?;
         reservations.push(Reservation {
             handle,
@@ -175,7 +170,7 @@ fn write_leases(out: &mut Vec<u8>, state: &HeldState) {
     put(out, [length(state.0.len())]);
     for lease in &state.0 {
         put(out, [u64::from(lease.handle.is_some())]);
-        put_bytes(out, lease.handle.as_deref().unwrap_or_default());
+        out.extend_from_slice(&lease.handle.unwrap_or_default().0);
         put(out, [lease.count, lease.ends.as_micros()]);
     }
 }
@@ -184,7 +179,7 @@ fn read_leases(bytes: &mut &[u8]) -> Option<HeldState> {
     let mut leases = Vec::new();
     for _ in 0..word(bytes)? {
         let has_handle = word(bytes)? != 0;
-        let handle = Some(take_bytes(bytes)?).filter(|_| has_handle);
+        let handle = Some(read_handle(bytes)?).filter(|_| has_handle);
         let [count, ends] = words(bytes)?;
         leases.push(Lease { handle, count, ends: Time::at(ends) });
     }

@@ -1,5 +1,6 @@
 //! What every rule of counting implements.
 
+use super::handle::Handle;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 
@@ -7,15 +8,17 @@ use crate::time::{Span, Time};
 /// in a double, which is what the Redis scripts count in.
 pub const MAX_COUNT: u64 = (1 << 52) - 1;
 
-/// What leases and reservations are found by: an id and the subjects it belongs to.
-pub(crate) type Handle<'a> = &'a [u8];
+/// Maximum number of entries in the state of one key: requests of a sliding-log, slots of sliding
+/// counters, leases. Limits that need more are rejected, and so is an operation that would exceed it by
+/// going beyond the limit.
+pub const MAX_ENTRIES: usize = 10_000;
 
 /// A cost that was taken earlier.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taken<'a> {
+pub(crate) struct Taken {
     pub(crate) cost: u64,
     pub(crate) at: Time,
-    pub(crate) handle: Handle<'a>,
+    pub(crate) handle: Handle,
 }
 
 /// A rule of counting: reads and changes the counts of one subject.
@@ -54,18 +57,18 @@ pub(crate) trait Counting {
         state: &mut Option<Self::State>,
         now: Time,
         cost: u64,
-        handle: Option<Handle<'_>>,
+        handle: Option<Handle>,
     ) -> Result<(), Overdrawn>;
 
     /// Removes the newest cost.
     fn refund(&self, state: &mut Option<Self::State>, now: Time, cost: u64);
 
     /// Returns how much of an earlier cost could still be refunded.
-    fn refundable(&self, state: &Self::State, now: Time, taken: Taken<'_>) -> u64;
+    fn refundable(&self, state: &Self::State, now: Time, taken: Taken) -> u64;
 
     /// Returns how much less would be [refundable](Counting::refundable) of `other` if `taken` had
     /// been less by `cost`. This is all of it where all cost is in one level.
-    fn overlap(&self, cost: u64, _taken: Taken<'_>, _other: Taken<'_>) -> u64 {
+    fn overlap(&self, cost: u64, _taken: Taken, _other: Taken) -> u64 {
         cost
     }
 
@@ -77,7 +80,7 @@ pub(crate) trait Counting {
         state: &mut Option<Self::State>,
         now: Time,
         cost: u64,
-        _taken: Taken<'_>,
+        _taken: Taken,
     ) -> bool {
         self.refund(state, now, cost);
         true
@@ -92,23 +95,23 @@ pub(crate) trait Counting {
         state: &mut Option<Self::State>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> Result<bool, Overdrawn> {
         self.take(state, now, cost, Some(taken.handle)).map(|()| true)
     }
 
     /// Returns whether leases are held under the handle.
-    fn holds(_state: &Self::State, _now: Time, _handle: Handle<'_>) -> bool {
+    fn holds(_state: &Self::State, _now: Time, _handle: Handle) -> bool {
         false
     }
 
     /// Ends the leases under the handle. Returns whether there were any.
-    fn release(&self, _state: &mut Option<Self::State>, _now: Time, _handle: Handle<'_>) -> bool {
+    fn release(&self, _state: &mut Option<Self::State>, _now: Time, _handle: Handle) -> bool {
         false
     }
 
     /// Extends the leases under the handle. Returns whether any was extended.
-    fn renew(&self, _state: &mut Option<Self::State>, _now: Time, _handle: Handle<'_>) -> bool {
+    fn renew(&self, _state: &mut Option<Self::State>, _now: Time, _handle: Handle) -> bool {
         false
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! **What it costs.** Two numbers: the level, and the time of the last leak.
 
-use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, MAX_COUNT, Taken};
+use super::handle::Handle;
 use super::pack::{Pack, Words};
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -143,7 +144,7 @@ impl Counting for Drip {
         state: &mut Option<DripState>,
         now: Time,
         cost: u64,
-        _: Option<Handle<'_>>,
+        _: Option<Handle>,
     ) -> Result<(), Overdrawn> {
         let empty = DripState { level: 0, since: now, leak: self.leak };
         let drained =
@@ -164,7 +165,7 @@ impl Counting for Drip {
         });
     }
 
-    fn refundable(&self, state: &DripState, now: Time, _: Taken<'_>) -> u64 {
+    fn refundable(&self, state: &DripState, now: Time, _: Taken) -> u64 {
         state.drained(now).level
     }
 }

@@ -3,7 +3,8 @@
 //! What the laws demand of every rule is here: the instant of a decision, that a denied check
 //! changes nothing, that time never gives back what it took, and how a reservation is settled.
 
-use super::counting::{Counting, Handle};
+use super::counting::Counting;
+use super::handle::Handle;
 use super::reservation::{MAX_RESERVATIONS, Reservation};
 use super::status::live;
 use crate::act::Act;
@@ -12,11 +13,11 @@ use crate::time::Time;
 
 /// What a limit has to do once the policy has decided.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Command<'a> {
+pub(crate) struct Command {
     pub(crate) act: Act,
     pub(crate) now: Time,
     pub(crate) cost: u64,
-    pub(crate) handle: Option<Handle<'a>>,
+    pub(crate) handle: Option<Handle>,
     /// Whether all limits of the policy allowed it. True for operations that cannot be denied.
     pub(crate) allowed: bool,
     /// Whether this limit counts denied attempts too.
@@ -75,7 +76,7 @@ impl<S> Entry<S> {
         &self,
         act: Act,
         now: Time,
-        handle: Handle<'_>,
+        handle: Handle,
     ) -> Option<bool> {
         let holds = || self.state().is_some_and(|state| R::holds(state, now, handle));
         match act {
@@ -86,9 +87,9 @@ impl<S> Entry<S> {
     }
 
     /// Returns the place of the open reservation with this handle.
-    fn open_reservation(&self, now: Time, handle: Handle<'_>) -> Option<usize> {
+    fn open_reservation(&self, now: Time, handle: Handle) -> Option<usize> {
         let is_open =
-            |reservation: &Reservation| reservation.has_handle(handle) && now < reservation.expires;
+            |reservation: &Reservation| reservation.handle == handle && now < reservation.expires;
         self.reservations.iter().position(is_open)
     }
 
@@ -96,7 +97,7 @@ impl<S> Entry<S> {
     pub(super) fn apply<R: Counting<State = S>>(
         &mut self,
         rule: &R,
-        command: &Command<'_>,
+        command: &Command,
     ) -> Result<bool, Overdrawn> {
         match command.act {
             Act::Peek => Ok(false),
@@ -114,7 +115,7 @@ impl<S> Entry<S> {
     fn prepare<R: Counting<State = S>>(
         &mut self,
         now: Time,
-        command: &Command<'_>,
+        command: &Command,
     ) -> (Time, Entry<S>) {
         let (live, at) = self.live::<R>(now);
         let past = if live.is_some() { None } else { self.state.take() };
@@ -158,7 +159,7 @@ impl<S> Entry<S> {
     fn take<R: Counting<State = S>>(
         &mut self,
         rule: &R,
-        command: &Command<'_>,
+        command: &Command,
     ) -> Result<bool, Overdrawn> {
         if !(command.allowed || command.count_denied) {
             return Ok(false);
@@ -178,10 +179,10 @@ impl<S> Entry<S> {
     }
 
     /// Opens a reservation, also of cost 0: it may be settled with more.
-    fn reserve<R: Counting<State = S>>(&mut self, rule: &R, at: Time, command: &Command<'_>) {
+    fn reserve<R: Counting<State = S>>(&mut self, rule: &R, at: Time, command: &Command) {
         if let (Act::Reserve, true, Some(handle)) = (command.act, command.allowed, command.handle) {
             self.drop_expired_reservations(command.now);
-            self.reservations.retain(|reservation| !reservation.has_handle(handle));
+            self.reservations.retain(|reservation| reservation.handle != handle);
             self.evict_oldest_reservation();
             let mut reservation = Reservation::new(handle, at, command.cost, command.now);
             reservation.max_refund =
@@ -190,7 +191,7 @@ impl<S> Entry<S> {
         }
     }
 
-    fn refund<R: Counting<State = S>>(&mut self, rule: &R, command: &Command<'_>) -> bool {
+    fn refund<R: Counting<State = S>>(&mut self, rule: &R, command: &Command) -> bool {
         if command.cost == 0 || self.live::<R>(command.now).0.is_none() {
             return false;
         }
@@ -211,7 +212,7 @@ impl<S> Entry<S> {
     fn settle<R: Counting<State = S>>(
         &mut self,
         rule: &R,
-        command: &Command<'_>,
+        command: &Command,
     ) -> Result<bool, Overdrawn> {
         let open = command.handle.and_then(|handle| self.open_reservation(command.now, handle));
         let Some(index) = open else { return Ok(false) };
@@ -280,9 +281,9 @@ impl<S> Entry<S> {
     }
 
     /// Releases the leases under the handle, and forgets its reservation.
-    fn release<R: Counting<State = S>>(&mut self, rule: &R, command: &Command<'_>) -> bool {
+    fn release<R: Counting<State = S>>(&mut self, rule: &R, command: &Command) -> bool {
         let Some(handle) = command.handle else { return false };
-        self.reservations.retain(|reservation| !reservation.has_handle(handle));
+        self.reservations.retain(|reservation| reservation.handle != handle);
         if self.live::<R>(command.now).0.is_none() {
             return false;
         }
@@ -294,7 +295,7 @@ impl<S> Entry<S> {
         released
     }
 
-    fn renew<R: Counting<State = S>>(&mut self, rule: &R, command: &Command<'_>) -> bool {
+    fn renew<R: Counting<State = S>>(&mut self, rule: &R, command: &Command) -> bool {
         let Some(handle) = command.handle.filter(|_| self.live::<R>(command.now).0.is_some())
         else {
             return false;

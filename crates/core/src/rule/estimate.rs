@@ -8,7 +8,8 @@
 //!
 //! **What it costs.** Two counters and the start of a window, whatever the limit.
 
-use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, MAX_COUNT, Taken};
+use super::handle::Handle;
 use super::pack::{Pack, Words};
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -151,7 +152,7 @@ impl Counting for Estimate {
         state: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
-        _: Option<Handle<'_>>,
+        _: Option<Handle>,
     ) -> Result<(), Overdrawn> {
         let mut next = match state.as_ref().map(|state| state.rolled(now)) {
             Some(state) if state.window == self.window => state,
@@ -176,12 +177,12 @@ impl Counting for Estimate {
         });
     }
 
-    fn refundable(&self, state: &EstimateState, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, state: &EstimateState, now: Time, taken: Taken) -> u64 {
         state.rolled(now).counter_at(taken.at).map_or(0, |counter| *counter)
     }
 
-    fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
-        let window = |taken: Taken<'_>| taken.at.floor_to(self.window);
+    fn overlap(&self, cost: u64, taken: Taken, other: Taken) -> u64 {
+        let window = |taken: Taken| taken.at.floor_to(self.window);
         if window(taken) == window(other) { cost } else { 0 }
     }
 
@@ -190,7 +191,7 @@ impl Counting for Estimate {
         state: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> bool {
         *state = state.take().and_then(|state| {
             let mut state = state.rolled(now);
@@ -207,7 +208,7 @@ impl Counting for Estimate {
         state: &mut Option<EstimateState>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> Result<bool, Overdrawn> {
         let mut next = state.as_ref().map_or_else(|| self.fresh(now), |state| state.rolled(now));
         let Some(counter) = next.counter_at(taken.at) else {

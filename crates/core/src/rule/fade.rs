@@ -11,7 +11,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, MAX_COUNT, Taken};
+use super::handle::Handle;
 use super::pack::{Pack, Words};
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -304,7 +305,7 @@ impl Counting for Fade {
         state: &mut Option<FadeState>,
         now: Time,
         cost: u64,
-        _: Option<Handle<'_>>,
+        _: Option<Handle>,
     ) -> Result<(), Overdrawn> {
         let level = state.as_ref().map_or(0.0, |state| state.at(now)) + float(cost);
         self.write(state, level, now)
@@ -316,23 +317,17 @@ impl Counting for Fade {
             .and_then(|state| state.fading.state((state.at(now) - float(cost)).max(0.0), now));
     }
 
-    fn refundable(&self, state: &FadeState, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, state: &FadeState, now: Time, taken: Taken) -> u64 {
         whole(state.at(now) * power(state.fading.decay, state.fading.steps(taken.at, now)))
     }
 
     /// What was taken later has decayed less, so at the time of `other` it would have been more.
-    fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
+    fn overlap(&self, cost: u64, taken: Taken, other: Taken) -> u64 {
         let steps = self.fading.steps(other.at, taken.at);
         whole((float(cost) * power(self.fading.decay, steps)).ceil())
     }
 
-    fn refund_at(
-        &self,
-        state: &mut Option<FadeState>,
-        now: Time,
-        cost: u64,
-        taken: Taken<'_>,
-    ) -> bool {
+    fn refund_at(&self, state: &mut Option<FadeState>, now: Time, cost: u64, taken: Taken) -> bool {
         let Some(current) = state else { return false };
         let (level, fading) = (current.at(now), current.fading);
         let decayed = float(cost) / power(fading.decay, fading.steps(taken.at, now));
@@ -349,7 +344,7 @@ impl Counting for Fade {
         state: &mut Option<FadeState>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> Result<bool, Overdrawn> {
         // The estimate may have decayed below the floor by itself, but not together with this cost.
         let late = if state.is_some() { cost } else { cost.saturating_add(taken.cost) };

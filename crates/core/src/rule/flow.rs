@@ -11,7 +11,8 @@
 
 use std::num::Saturating;
 
-use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, MAX_COUNT, Taken};
+use super::handle::Handle;
 use super::pack::{Pack, Words};
 use super::params::RuleParams;
 use crate::decision::LimitStatus;
@@ -214,7 +215,7 @@ impl Counting for Flow {
         state: &mut Option<FlowState>,
         now: Time,
         cost: u64,
-        _: Option<Handle<'_>>,
+        _: Option<Handle>,
     ) -> Result<(), Overdrawn> {
         let used = state.as_ref().map_or(wide(0), |state| state.at_pace(self.pace, now));
         let left = used + self.pace.drain_time(cost);
@@ -233,7 +234,7 @@ impl Counting for Flow {
         });
     }
 
-    fn refundable(&self, state: &FlowState, now: Time, _: Taken<'_>) -> u64 {
+    fn refundable(&self, state: &FlowState, now: Time, _: Taken) -> u64 {
         narrow(floor_div(state.left(now), wide(state.pace.ticks)))
     }
 }

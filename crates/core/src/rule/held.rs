@@ -8,7 +8,8 @@
 //!
 //! **What it costs.** One entry for each lease that is held.
 
-use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
+use super::handle::Handle;
 use super::params::RuleParams;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
@@ -23,7 +24,7 @@ pub(crate) struct Held {
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
     /// The handle it can be released by; without one it ends by its `ttl`.
-    pub(super) handle: Option<Box<[u8]>>,
+    pub(super) handle: Option<Handle>,
     pub(super) count: u64,
     pub(super) ends: Time,
 }
@@ -45,23 +46,23 @@ impl Held {
         state: &mut Option<HeldState>,
         now: Time,
         count: u64,
-        handle: Option<Handle<'_>>,
+        handle: Option<Handle>,
         ends: Time,
     ) -> Result<(), Overdrawn> {
-        let used = state.as_ref().map_or(0, |state| state.used(now));
-        if used.saturating_add(count) > MAX_COUNT {
+        let (used, leases) = state.as_ref().map_or((0, 0), |state| state.used_by(now));
+        if used.saturating_add(count) > MAX_COUNT || leases >= MAX_ENTRIES {
             return Err(Overdrawn);
         }
         let leases = &mut state.get_or_insert(HeldState(Vec::new())).0;
         leases.retain(|lease| now < lease.ends);
-        leases.push(Lease { handle: handle.map(Into::into), count, ends });
+        leases.push(Lease { handle, count, ends });
         Ok(())
     }
 }
 
 impl Lease {
-    fn has_handle(&self, handle: Handle<'_>) -> bool {
-        self.handle.as_deref() == Some(handle)
+    fn has_handle(&self, handle: Handle) -> bool {
+        self.handle == Some(handle)
     }
 }
 
@@ -71,7 +72,14 @@ impl HeldState {
     }
 
     fn used(&self, now: Time) -> u64 {
-        self.live(now).fold(0, |sum, lease| sum.saturating_add(lease.count))
+        self.used_by(now).0
+    }
+
+    /// Returns how much is held, and by how many leases.
+    fn used_by(&self, now: Time) -> (u64, usize) {
+        self.live(now).fold((0, 0), |(used, leases), lease| {
+            (used.saturating_add(lease.count), leases.saturating_add(1))
+        })
     }
 
     /// Ends up to `count` of the leases that match, the newest first.
@@ -139,7 +147,7 @@ impl Counting for Held {
         state: &mut Option<HeldState>,
         now: Time,
         cost: u64,
-        handle: Option<Handle<'_>>,
+        handle: Option<Handle>,
     ) -> Result<(), Overdrawn> {
         Held::lease(state, now, cost, handle, now.after(self.ttl))
     }
@@ -151,23 +159,17 @@ impl Counting for Held {
         normalize(state);
     }
 
-    fn refundable(&self, state: &HeldState, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, state: &HeldState, now: Time, taken: Taken) -> u64 {
         let matching = state.live(now).filter(|lease| lease.has_handle(taken.handle));
         matching.fold(0, |sum, lease| sum.saturating_add(lease.count))
     }
 
     /// Each handle has its own leases.
-    fn overlap(&self, _: u64, _: Taken<'_>, _: Taken<'_>) -> u64 {
+    fn overlap(&self, _: u64, _: Taken, _: Taken) -> u64 {
         0
     }
 
-    fn refund_at(
-        &self,
-        state: &mut Option<HeldState>,
-        now: Time,
-        cost: u64,
-        taken: Taken<'_>,
-    ) -> bool {
+    fn refund_at(&self, state: &mut Option<HeldState>, now: Time, cost: u64, taken: Taken) -> bool {
         if let Some(state) = state {
             state.end(now, cost, |lease| lease.has_handle(taken.handle));
         }
@@ -181,7 +183,7 @@ impl Counting for Held {
         state: &mut Option<HeldState>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> Result<bool, Overdrawn> {
         let matching = |lease: &&mut Lease| now < lease.ends && lease.has_handle(taken.handle);
         let used = state.as_ref().map_or(0, |state| state.used(now));
@@ -203,11 +205,11 @@ impl Counting for Held {
         }
     }
 
-    fn holds(state: &HeldState, now: Time, handle: Handle<'_>) -> bool {
+    fn holds(state: &HeldState, now: Time, handle: Handle) -> bool {
         state.live(now).any(|lease| lease.has_handle(handle))
     }
 
-    fn release(&self, state: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
+    fn release(&self, state: &mut Option<HeldState>, now: Time, handle: Handle) -> bool {
         let held = state.as_ref().is_some_and(|state| Held::holds(state, now, handle));
         if held {
             self.refund_at(state, now, u64::MAX, Taken { cost: 0, at: now, handle });
@@ -216,7 +218,7 @@ impl Counting for Held {
     }
 
     /// A lease never ends earlier by this: a clock that stepped back must not shorten it.
-    fn renew(&self, state: &mut Option<HeldState>, now: Time, handle: Handle<'_>) -> bool {
+    fn renew(&self, state: &mut Option<HeldState>, now: Time, handle: Handle) -> bool {
         let Some(HeldState(leases)) = state else { return false };
         let ends = now.after(self.ttl);
         let renewed =

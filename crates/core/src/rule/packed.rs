@@ -149,7 +149,7 @@ impl From<Packed> for State {
 pub struct PackedOutcome {
     /// The decision.
     pub decision: Decision,
-    /// The words of the new state, under the limit's own [terms](crate::Limit::terms); `None` if
+    /// The words of the new state, under the limit's own [terms](crate::storage::LimitStorage::terms); `None` if
     /// the state is unchanged.
     pub words: Option<[u64; 3]>,
 }

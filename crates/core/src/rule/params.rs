@@ -32,7 +32,7 @@ pub enum RuleParams {
         /// Length of a window.
         window: Span,
     },
-    /// Windows of the calendar; see [`Limit::windows_around`](crate::Limit::windows_around).
+    /// Windows of the calendar; see [`LimitParams::windows_around`](crate::remote::LimitParams::windows_around).
     Calendar {
         /// Maximum cost in each window.
         capacity: u64,

@@ -1,6 +1,7 @@
 //! A reservation that is not settled yet.
 
-use super::counting::{Counting, Handle, Taken};
+use super::counting::{Counting, Taken};
+use super::handle::Handle;
 use crate::time::{Span, Time};
 
 /// How long a reservation can be settled. It takes memory, so it has an end; the answer of a model
@@ -14,7 +15,7 @@ pub const MAX_RESERVATIONS: usize = 1024;
 /// An open reservation.
 #[derive(Debug, Clone)]
 pub(super) struct Reservation {
-    pub(super) handle: Box<[u8]>,
+    pub(super) handle: Handle,
     /// When its cost was taken.
     pub(super) at: Time,
     pub(super) estimate: u64,
@@ -28,17 +29,13 @@ pub(super) struct Reservation {
 
 impl Reservation {
     /// Creates a reservation whose cost was taken at the instant `at` by an operation at `now`.
-    pub(super) fn new(handle: Handle<'_>, at: Time, estimate: u64, now: Time) -> Reservation {
+    pub(super) fn new(handle: Handle, at: Time, estimate: u64, now: Time) -> Reservation {
         let expires = now.after(RESERVATION_TTL);
-        Reservation { handle: handle.into(), at, estimate, max_refund: 0, expires }
+        Reservation { handle, at, estimate, max_refund: 0, expires }
     }
 
-    pub(super) fn taken(&self) -> Taken<'_> {
-        Taken { cost: self.estimate, at: self.at, handle: &self.handle }
-    }
-
-    pub(super) fn has_handle(&self, handle: Handle<'_>) -> bool {
-        *self.handle == *handle
+    pub(super) fn taken(&self) -> Taken {
+        Taken { cost: self.estimate, at: self.at, handle: self.handle }
     }
 
     pub(super) fn refundable<R: Counting>(&self, rule: &R, state: &R::State, at: Time) -> u64 {

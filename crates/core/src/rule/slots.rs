@@ -12,10 +12,14 @@
 
 use std::collections::VecDeque;
 
-use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
+use super::handle::Handle;
 use super::params::RuleParams;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
+
+/// Maximum number of slots of one key. One of them may have ended since the newest one began.
+pub const MAX_SLOTS: usize = MAX_ENTRIES + 1;
 
 /// How time is divided: the width of a slot, and how long one counts from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +67,13 @@ impl Slots {
     }
 
     /// Returns the maximum number of slots of one key, if nothing is charged beyond the capacity.
-    pub(super) fn max_slots(&self) -> u64 {
-        self.timing.life.steps(self.timing.width).saturating_add(1).min(self.capacity)
+    pub(crate) fn max_slots(&self) -> u64 {
+        self.slots_in_life().min(self.capacity)
+    }
+
+    /// Returns the maximum number of slots that count at the same instant.
+    pub(crate) fn slots_in_life(&self) -> u64 {
+        self.timing.life.steps(self.timing.width).saturating_add(1)
     }
 }
 
@@ -112,6 +121,16 @@ impl SlotsState {
             Some(slot) if slot.start == start => slot.count = slot.count.saturating_add(cost),
             _ => self.slots.insert(index, Slot { start, count: cost }),
         }
+    }
+
+    /// Returns whether adding to the slot with this start would exceed the maximum number of slots.
+    fn is_full_for(&self, start: Time) -> bool {
+        if self.slots.len() < MAX_SLOTS || self.slots.iter().any(|slot| slot.start == start) {
+            return false;
+        }
+        let instant = Slots::instant(self).max(start);
+        let ended = self.slots.iter().take_while(|slot| self.end_of(slot) <= instant).count();
+        self.slots.len().saturating_sub(ended) >= MAX_SLOTS
     }
 
     /// Returns the index of the slot that contains `at`.
@@ -187,7 +206,7 @@ impl Counting for Slots {
         state: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
-        _: Option<Handle<'_>>,
+        _: Option<Handle>,
     ) -> Result<(), Overdrawn> {
         let used = state.as_ref().map_or(0, |state| state.used(now));
         let total = used.saturating_add(cost);
@@ -197,6 +216,9 @@ impl Counting for Slots {
         let start = now.floor_to(self.timing.width);
         match state {
             Some(state) if state.timing == self.timing => {
+                if state.is_full_for(start) {
+                    return Err(Overdrawn);
+                }
                 state.add(start, cost);
                 state.drop_ended();
             }
@@ -214,13 +236,13 @@ impl Counting for Slots {
         normalize(state, now);
     }
 
-    fn refundable(&self, state: &SlotsState, now: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, state: &SlotsState, now: Time, taken: Taken) -> u64 {
         let slot = state.index_at(taken.at).and_then(|index| state.slots.get(index));
         slot.filter(|slot| now < state.end_of(slot)).map_or(0, |slot| slot.count)
     }
 
-    fn overlap(&self, cost: u64, taken: Taken<'_>, other: Taken<'_>) -> u64 {
-        let slot = |taken: Taken<'_>| taken.at.floor_to(self.timing.width);
+    fn overlap(&self, cost: u64, taken: Taken, other: Taken) -> u64 {
+        let slot = |taken: Taken| taken.at.floor_to(self.timing.width);
         if slot(taken) == slot(other) { cost } else { 0 }
     }
 
@@ -229,7 +251,7 @@ impl Counting for Slots {
         state: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> bool {
         let Some(slots) = state else { return false };
         if let Some(index) = slots.index_at(taken.at) {
@@ -244,7 +266,7 @@ impl Counting for Slots {
         state: &mut Option<SlotsState>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> Result<bool, Overdrawn> {
         let start = taken.at.floor_to(self.timing.width);
         if start.after(self.timing.life) <= now {
@@ -252,7 +274,8 @@ impl Counting for Slots {
         }
         match state {
             Some(slots) if slots.timing == self.timing => {
-                if slots.used(now).saturating_add(cost) > MAX_COUNT {
+                let used = slots.used(now).saturating_add(cost);
+                if used > MAX_COUNT || slots.is_full_for(start) {
                     return Err(Overdrawn);
                 }
                 slots.add(start, cost);

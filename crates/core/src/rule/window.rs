@@ -9,7 +9,8 @@
 //! **What it costs.** One counter and the bounds of its window.
 
 use super::calendar::Calendar;
-use super::counting::{Counting, Handle, MAX_COUNT, Taken};
+use super::counting::{Counting, MAX_COUNT, Taken};
+use super::handle::Handle;
 use super::pack::{Pack, Words};
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -142,7 +143,7 @@ impl Counting for Window {
         state: &mut Option<WindowState>,
         now: Time,
         cost: u64,
-        _: Option<Handle<'_>>,
+        _: Option<Handle>,
     ) -> Result<(), Overdrawn> {
         let (start, end) = self.bounds_at(now, state.as_ref());
         let count = state.as_ref().map_or(0, |state| state.count).saturating_add(cost);
@@ -160,7 +161,7 @@ impl Counting for Window {
         });
     }
 
-    fn refundable(&self, state: &WindowState, _: Time, taken: Taken<'_>) -> u64 {
+    fn refundable(&self, state: &WindowState, _: Time, taken: Taken) -> u64 {
         if state.contains(taken.at) { state.count } else { 0 }
     }
 
@@ -169,7 +170,7 @@ impl Counting for Window {
         state: &mut Option<WindowState>,
         now: Time,
         cost: u64,
-        taken: Taken<'_>,
+        taken: Taken,
     ) -> Result<bool, Overdrawn> {
         let counts = match &self.alignment {
             Alignment::Request(length) => now < taken.at.after(*length),

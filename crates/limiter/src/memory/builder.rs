@@ -22,6 +22,8 @@ use crate::lock::Lock;
 const DEFAULT_MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();
 /// Default of [`MemoryStoreBuilder::slack`].
 const DEFAULT_SLACK: Span = Span::from_micros(1_000_000);
+/// Number of keys for which there is room for one remembered id. Ids take more memory than most keys.
+const KEYS_PER_ID: usize = 4;
 /// Number of keys per shard when the store is full, until there are [`MAX_SHARDS`].
 const KEYS_PER_SHARD: usize = 1024;
 /// Maximum number of shards. A power of two, large enough that the chance of a collision among ten
@@ -142,7 +144,7 @@ impl MemoryStoreBuilder {
             layout,
             shards: (0..shards).map(|_| AlignedShard(Lock::new(Shard::default()))).collect(),
             budget: KeyBudget::new(max_keys),
-            ids: RememberedIds::new(max_keys),
+            ids: RememberedIds::new(max_keys / KEYS_PER_ID),
             when_full: self.when_full,
             clock,
             shared: Arc::default(),

@@ -1,120 +1,198 @@
-//! Decisions that were given under ids, in segments with a lock each, so that callers seldom wait
-//! for each other.
+//! Operations that are remembered by their ids, so that a retry returns the first decision and changes
+//! nothing.
+//!
+//! A record has 72 bytes, whatever the id and the keys: they are only there as a keyed hash. Records lie in
+//! segments with a lock each, so that callers seldom wait for each other. Each new record sweeps a few old
+//! ones. When a policy has used up its share, its operations are done and not remembered.
+//!
+//! The lock of a segment is never held while an operation is decided: operations of the same subjects are
+//! one queue already, by the locks of the shards.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+mod record;
+mod segment;
+mod shares;
 
-use tollgate_core::storage::{IdempotencyCache, Outcome, Scope};
-use tollgate_core::{Decision, Op, Time};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::hash::{Hash, index_in};
+use tollgate_core::storage::{CompactDecision, Handle, Outcome};
+use tollgate_core::{Act, Decision, Op, Time};
 
-/// Number of segments. A power of two.
-const SEGMENTS: usize = 64;
-/// Number of decisions below which a sweep is not worthwhile.
-const MIN_TO_SWEEP: usize = 256;
-/// Minimum time between two sweeps of all segments when there are too many decisions, in
-/// microseconds.
-const SWEEP_INTERVAL: u64 = 1_000_000;
+use self::record::{IdKey, Record};
+use self::segment::Segment;
+use self::shares::Shares;
+use crate::hash::{Secret, index_in};
+use crate::lock::{Guard, Lock};
 
-/// The decisions that a store remembers by their ids.
+/// Maximum number of segments. A power of two.
+const MAX_SEGMENTS: usize = 1024;
+/// Number of records per segment when the memory for ids is full, until there are [`MAX_SEGMENTS`].
+const RECORDS_PER_SEGMENT: usize = 1024;
+/// Minimum number of records that there is room for.
+const MIN_RECORDS: usize = 256;
+/// Number of slots that every new record sweeps. With so many, at most one record in eight has expired.
+const SWEPT_PER_RECORD: usize = 8;
+/// Number of slots that are swept if there is no room.
+const SWEPT_WHEN_FULL: usize = 64;
+/// How long the record of a reset is kept at least, in microseconds: as long as any record it forgets.
+const RESET_TTL: u64 = 60_000_000;
+
+/// The operations that a store remembers by their ids.
 pub(super) struct RememberedIds {
-    segments: Box<[Mutex<Segment>]>,
-    count: AtomicUsize,
-    /// Maximum number of decisions in all segments.
-    max_count: usize,
-    /// Time of the last sweep of all segments, in microseconds.
-    swept_at: AtomicU64,
-}
-
-#[derive(Default)]
-struct Segment {
-    cache: IdempotencyCache,
-    /// Number of decisions at which the next sweep is made.
-    sweep_at: usize,
-}
-
-/// The locked segment with the ids of one key.
-pub(super) struct LockedIds<'a> {
-    ids: &'a RememberedIds,
-    segment: MutexGuard<'a, Segment>,
+    segments: Box<[Lock<Segment>]>,
+    shares: Shares,
+    /// The number of the next record.
+    next: AtomicU32,
+    /// The latest expiry of any record, in microseconds.
+    latest: AtomicU64,
+    /// Number of operations so far that were done and not remembered.
+    unremembered: AtomicU64,
 }
 
 impl RememberedIds {
-    /// Creates a cache for as many decisions as there may be keys.
-    pub(super) fn new(max_keys: usize) -> RememberedIds {
+    pub(super) fn new(max: usize) -> RememberedIds {
+        let max = max.max(MIN_RECORDS);
+        let segments = max.div_ceil(RECORDS_PER_SEGMENT).min(MAX_SEGMENTS).next_power_of_two();
         RememberedIds {
-            segments: (0..SEGMENTS).map(|_| Mutex::default()).collect(),
-            count: AtomicUsize::new(0),
-            max_count: max_keys.max(MIN_TO_SWEEP),
-            swept_at: AtomicU64::new(0),
+            segments: (0..segments).map(|_| Lock::new(Segment::default())).collect(),
+            shares: Shares::new(max),
+            next: AtomicU32::new(0),
+            latest: AtomicU64::new(0),
+            unremembered: AtomicU64::new(0),
         }
     }
 
-    /// Locks the ids of operations with this first subject.
-    pub(super) fn lock(&self, first: Option<Hash>, now: Time) -> LockedIds<'_> {
-        if self.is_full() {
-            self.sweep_all(now);
+    /// Returns the number of records.
+    pub(super) fn count(&self) -> usize {
+        self.shares.total()
+    }
+
+    /// Returns the maximum number of records.
+    pub(super) fn max(&self) -> usize {
+        self.shares.max()
+    }
+
+    /// Returns the number of operations so far that were done and not remembered.
+    pub(super) fn unremembered(&self) -> u64 {
+        self.unremembered.load(Ordering::Relaxed)
+    }
+
+    /// Returns the decision that this operation was given before under its id.
+    pub(super) fn find(
+        &self,
+        secret: Secret,
+        op: &Op<'_>,
+        handle: Option<Handle>,
+        now: Time,
+    ) -> Option<Decision> {
+        let key = IdKey::new(op, handle.filter(|_| op.act.is_remembered())?, op.act);
+        let record = *self.segment(key)?.find(key)?;
+        let decision = record.decision.filter(|_| now < record.expires)?;
+        let reset = IdKey::of_reset(secret.scope(op));
+        let was_reset = |reset: &Record| record.is_before(reset);
+        let forgotten = self.segment(reset)?.find(reset).is_some_and(was_reset);
+        (!forgotten).then(|| decision.decision())
+    }
+
+    /// Remembers the outcome, or forgets the ids that a release or reset ends. Records that expired before
+    /// the horizon may be dropped meanwhile. Says in the decision if there was no room.
+    pub(super) fn record(
+        &self,
+        secret: Secret,
+        op: &Op<'_>,
+        handle: Option<Handle>,
+        outcome: &mut Outcome,
+        (now, horizon): (Time, Time),
+    ) {
+        if op.act == Act::Reset {
+            self.forget_all(secret, op, now);
         }
-        let index = first.map_or(0, |hash| index_in(SEGMENTS, hash.fingerprint));
-        // A segment is never left half changed, so a panic elsewhere is no reason to stop.
-        let segment = self.segment(index).lock().unwrap_or_else(PoisonError::into_inner);
-        LockedIds { ids: self, segment }
+        let Some(handle) = handle else { return };
+        if outcome.forget_id {
+            self.forget(op, handle);
+        }
+        let Some(expires) = outcome.remember_until else { return };
+        let key = IdKey::new(op, handle, op.act);
+        let decision = CompactDecision::of(&outcome.decision);
+        let remembered = decision.is_some_and(|decision| {
+            let record = self.new_record(key, Shares::of(op.policy), expires, Some(decision));
+            self.insert(record, now, horizon)
+        });
+        if !remembered {
+            outcome.decision.not_remembered = true;
+            self.unremembered.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "the index is below the number of segments")]
-    fn segment(&self, index: usize) -> &Mutex<Segment> {
-        &self.segments[index % SEGMENTS]
+    /// Forgets an id, for all operations.
+    fn forget(&self, op: &Op<'_>, handle: Handle) {
+        for act in Act::ALL.into_iter().filter(|act| act.is_remembered()) {
+            let key = IdKey::new(op, handle, act);
+            if let Some(mut segment) = self.segment(key) {
+                self.remove(&mut segment, key);
+            }
+        }
     }
 
-    fn is_full(&self) -> bool {
-        self.count.load(Ordering::Relaxed) >= self.max_count
-    }
-
-    /// Drops all decisions that have expired, without slack. The caller must not hold a segment.
-    #[cold]
-    fn sweep_all(&self, now: Time) {
-        let last = self.swept_at.swap(now.as_micros(), Ordering::Relaxed);
-        if now.as_micros().abs_diff(last) < SWEEP_INTERVAL {
-            self.swept_at.store(last, Ordering::Relaxed);
+    /// Forgets all ids of the subjects: a record of the reset says that older ones no longer count.
+    fn forget_all(&self, secret: Secret, op: &Op<'_>, now: Time) {
+        let share = Shares::of(op.policy);
+        if self.shares.is_empty(share) {
             return;
         }
-        for segment in &self.segments {
-            let mut segment = segment.lock().unwrap_or_else(PoisonError::into_inner);
-            self.change(&mut segment, |segment| segment.cache.sweep(now));
+        let key = IdKey::of_reset(secret.scope(op));
+        let expires = now.as_micros().saturating_add(RESET_TTL);
+        let expires = expires.max(self.latest.load(Ordering::Relaxed));
+        let expires = Time::from_micros(expires).unwrap_or(Time::MAX);
+        let record = self.new_record(key, share, expires, None);
+        if self.insert(record, now, now) {
+            return;
+        }
+        // A reset is always done. It takes the place of another record, if there is one in its segment:
+        // so there is never more than one too many in each.
+        let Some(mut segment) = self.segment(key) else { return };
+        if let Some(evicted) = segment.evict() {
+            self.shares.remove(evicted.share);
+            self.unremembered.fetch_add(1, Ordering::Relaxed);
+        }
+        self.shares.add(share);
+        segment.insert(record);
+    }
+
+    fn new_record(
+        &self,
+        key: IdKey,
+        share: u16,
+        expires: Time,
+        decision: Option<CompactDecision>,
+    ) -> Record {
+        self.latest.fetch_max(expires.as_micros(), Ordering::Relaxed);
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        Record { key, expires, decision, number, share }
+    }
+
+    /// Inserts a record, in place of one with the same key. Returns false if there is no room.
+    fn insert(&self, record: Record, now: Time, horizon: Time) -> bool {
+        let Some(mut segment) = self.segment(record.key) else { return false };
+        let removed = |record: Record| self.shares.remove(record.share);
+        self.remove(&mut segment, record.key);
+        segment.sweep(SWEPT_PER_RECORD, horizon, removed);
+        if !self.shares.try_add(record.share) {
+            segment.sweep(SWEPT_WHEN_FULL, now, removed);
+            if !self.shares.try_add(record.share) {
+                return false;
+            }
+        }
+        segment.insert(record);
+        true
+    }
+
+    fn remove(&self, segment: &mut Segment, key: IdKey) {
+        if let Some(record) = segment.remove(key) {
+            self.shares.remove(record.share);
         }
     }
 
-    /// Changes a segment, and updates the count.
-    fn change(&self, segment: &mut Segment, change: impl FnOnce(&mut Segment)) {
-        let before = segment.cache.len();
-        change(segment);
-        let after = segment.cache.len();
-        self.count.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
-        self.count.fetch_sub(before.saturating_sub(after), Ordering::Relaxed);
-    }
-}
-
-impl LockedIds<'_> {
-    /// Returns the decision that this operation was given before under its id.
-    pub(super) fn find(&self, scope: &Scope, op: &Op<'_>, now: Time) -> Option<Decision> {
-        self.segment.cache.get(scope, op, now)
-    }
-
-    /// Returns whether another decision can be remembered.
-    pub(super) fn has_room(&self) -> bool {
-        !self.ids.is_full()
-    }
-
-    /// Remembers the outcome, or forgets the id. Decisions that expired before the horizon may be
-    /// dropped meanwhile.
-    pub(super) fn record(&mut self, scope: Scope, op: &Op<'_>, outcome: Outcome, horizon: Time) {
-        self.ids.change(&mut self.segment, |segment| {
-            segment.cache.record(scope, op, outcome);
-            if segment.cache.len() >= segment.sweep_at.max(MIN_TO_SWEEP) {
-                segment.cache.sweep(horizon);
-                segment.sweep_at = segment.cache.len().saturating_mul(2);
-            }
-        });
+    fn segment(&self, key: IdKey) -> Option<Guard<'_, Segment>> {
+        self.segments.get(index_in(self.segments.len(), key.segment())).map(Lock::lock)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::Limit;
+use tollgate_core::storage::LimitStorage as _;
 
 use super::ids::RememberedIds;
 use super::table::key_budget::KeyBudget;
@@ -29,8 +30,9 @@ use crate::shared::Shared;
 ///   never refills an exhausted one.
 /// * **No background work.** The store starts no thread. Each call for a new key sweeps a few states
 ///   that have reset.
-/// * **No keys in memory.** Only hashes of keys are kept, made with a secret of this process. The
-///   chance that two of ten million keys share a hash is below one in a billion.
+/// * **Hashed keys.** States and ids are kept under hashes, made with a secret of this process; the
+///   chance that two of ten million keys share a hash is below one in a billion. Beside the store, each
+///   thread caches the bytes of eight recent keys of up to 40 bytes.
 ///
 /// ```
 /// use tollgate::{MemoryStore, WhenFull};
@@ -99,6 +101,13 @@ pub struct StoreStats {
     pub max_keys: usize,
     /// Number of operations so far that found no room and were decided by `when_full`.
     pub rejected: u64,
+    /// Number of operations that are remembered by their ids.
+    pub ids: usize,
+    /// Maximum number of operations that are remembered by their ids.
+    pub max_ids: usize,
+    /// Number of operations so far that were done and not remembered, because their policy had used up its
+    /// share of the memory for ids.
+    pub unremembered: u64,
 }
 
 impl MemoryStore {
@@ -109,6 +118,9 @@ impl MemoryStore {
             keys: self.budget.count(),
             max_keys: self.budget.max_keys(),
             rejected: self.budget.rejected(),
+            ids: self.ids.count(),
+            max_ids: self.ids.max(),
+            unremembered: self.ids.unremembered(),
         }
     }
 

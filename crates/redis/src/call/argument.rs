@@ -1,6 +1,6 @@
 //! The numbers of a limit in the argument of a script.
 
-use tollgate_core::remote::RuleParams;
+use tollgate_core::remote::{LimitParams as _, RuleParams};
 use tollgate_core::storage::MAX_COUNT;
 use tollgate_core::{Item, Span, Time};
 

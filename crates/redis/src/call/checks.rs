@@ -7,6 +7,8 @@
 
 mod answers;
 
+use tollgate_core::remote::LimitParams as _;
+use tollgate_core::storage::OpStorage as _;
 use tollgate_core::{Act, Id, Item, Limit, MAX_COALESCED, Op};
 
 use crate::call::argument::put_run_cost;

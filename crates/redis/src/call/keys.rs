@@ -7,18 +7,20 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest, Sha256};
 use tollgate_core::{Id, Name, Op, Subject};
 
-/// Number of bytes of a hash that are used: enough that no two keys of a store ever collide.
-const HASH_BYTES: usize = 16;
+use super::key_hash::{HASH_BYTES, KeyHash};
 
-/// The prefix of all keys.
+/// How all keys are named: their prefix, and the hash of what follows it.
 #[derive(Debug, Clone)]
-pub(crate) struct Prefix(String);
+pub(crate) struct Prefix {
+    text: String,
+    pub(crate) hash: KeyHash,
+}
 
 /// What an id belongs to: a policy and all subjects of an operation.
-pub(crate) struct Scope {
+pub(crate) struct Scope<'a> {
+    hash: &'a KeyHash,
     /// The key of the first subject, with which the keys of the scope share a slot.
     base: Vec<u8>,
     /// The hash of all subjects, if there are several: it tells them from others with the same first one.
@@ -26,15 +28,15 @@ pub(crate) struct Scope {
 }
 
 impl Prefix {
-    pub(crate) fn new(prefix: &str) -> Prefix {
-        Prefix(prefix.to_owned())
+    pub(crate) fn new(prefix: &str, hash: KeyHash) -> Prefix {
+        Prefix { text: prefix.to_owned(), hash }
     }
 
     /// Returns a glob pattern that matches all keys of this prefix and no others.
     pub(crate) fn pattern(&self) -> String {
         let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '^' | '-' | '\\');
         let mut pattern = String::new();
-        for c in self.0.chars() {
+        for c in self.text.chars() {
             if special(c) {
                 pattern.push('\\');
             }
@@ -46,25 +48,27 @@ impl Prefix {
     /// Returns the key of the states of one subject under a policy.
     pub(crate) fn state(&self, policy: &Name, subject: Subject<'_>) -> Vec<u8> {
         let name = subject.name.map_or("", Name::as_str);
-        let hash = hash([policy.as_str().as_bytes(), name.as_bytes(), subject.key.as_bytes()]);
-        self.with_tag(&hash)
+        let hash =
+            self.hash.parts([policy.as_str().as_bytes(), name.as_bytes(), subject.key.as_bytes()]);
+        self.with_tag(&encode(hash))
     }
 
     fn with_tag(&self, hash: &str) -> Vec<u8> {
-        let mut key = Vec::with_capacity(self.0.len() + hash.len() + ":{}".len());
-        for part in [&self.0, ":{", hash, "}"] {
+        let mut key = Vec::with_capacity(self.text.len() + hash.len() + ":{}".len());
+        for part in [&self.text, ":{", hash, "}"] {
             key.extend_from_slice(part.as_bytes());
         }
         key
     }
 
     /// Returns the scope of an operation, in the slot with these state keys.
-    pub(crate) fn scope(&self, op: &Op<'_>, states: &[Vec<u8>]) -> Scope {
-        let base = states.first().cloned();
-        let base = base.unwrap_or_else(|| self.with_tag(&hash([op.policy.as_str().as_bytes()])));
+    pub(crate) fn scope(&self, op: &Op<'_>, states: &[Vec<u8>]) -> Scope<'_> {
+        let hash = &self.hash;
+        let of_policy = || encode(hash.parts([op.policy.as_str().as_bytes()]));
+        let base = states.first().cloned().unwrap_or_else(|| self.with_tag(&of_policy()));
         let first = op.items.first().map(|item| item.subject);
         if op.items.iter().all(|item| Some(item.subject) == first) {
-            return Scope { base, subjects: String::new() };
+            return Scope { hash, base, subjects: String::new() };
         }
         // All subjects of the operation, each once, although only some may be counted in this slot.
         let mut all: Vec<Vec<u8>> = Vec::new();
@@ -74,14 +78,15 @@ impl Prefix {
                 all.push(key);
             }
         }
-        Scope { base, subjects: hash(all.iter().map(Vec::as_slice)) }
+        Scope { hash, base, subjects: encode(hash.parts(all.iter().map(Vec::as_slice))) }
     }
 }
 
-impl Scope {
+impl Scope<'_> {
     /// Returns the key of the replies kept under an id.
     pub(crate) fn id(&self, id: Id<'_>) -> Vec<u8> {
-        self.with_suffix('i', &hash([self.subjects.as_bytes(), id.as_bytes()]))
+        let hash = self.hash.parts([self.subjects.as_bytes(), id.as_bytes()]);
+        self.with_suffix('i', &encode(hash))
     }
 
     /// Returns the key of the generation: only replies of the current one are valid.
@@ -96,16 +101,9 @@ impl Scope {
     }
 }
 
-/// Returns a short name for a list of parts, the same on every machine. Each part is hashed with its length,
-/// so that no two lists are hashed alike.
-fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
-        hasher.update(part);
-    }
-    let digest = hasher.finalize();
-    URL_SAFE_NO_PAD.encode(digest.get(..HASH_BYTES).unwrap_or(&digest))
+/// Returns a hash as text that may stand in a key.
+fn encode(hash: [u8; HASH_BYTES]) -> String {
+    URL_SAFE_NO_PAD.encode(hash)
 }
 
 #[cfg(test)]
@@ -116,7 +114,7 @@ mod tests {
     fn state(policy: &str, name: Option<&str>, key: &[u8]) -> String {
         let name = name.map(|name| Name::new(name).unwrap());
         let subject = Subject { name: name.as_ref(), key: Key::new(key).unwrap() };
-        let key = Prefix::new("tg").state(&Name::new(policy).unwrap(), subject);
+        let key = Prefix::new("tg", KeyHash::default()).state(&Name::new(policy).unwrap(), subject);
         String::from_utf8(key).unwrap()
     }
 
@@ -132,5 +130,15 @@ mod tests {
     #[test]
     fn key_never_changes() {
         assert_eq!(state("default", None, b"a"), "tg:{VDojgESuo1Lsu5VtnKaWjw}");
+    }
+
+    #[test]
+    fn key_depends_on_the_secret() {
+        let subject = Subject::from(Key::new(b"a").unwrap());
+        let state = |hash| Prefix::new("tg", hash).state(&Name::default(), subject);
+        let [one, other] = [b"one", b"two"].map(|secret: &[u8; 3]| KeyHash::keyed(secret));
+        assert_ne!(state(one.clone()), state(other));
+        assert_ne!(state(one.clone()), state(KeyHash::default()));
+        assert_eq!(state(one.clone()), state(one));
     }
 }

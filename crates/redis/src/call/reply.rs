@@ -1,6 +1,6 @@
 //! The reply of a script, and the decision it stands for.
 
-use tollgate_core::remote::{RemoteLimit, RemoteState, remote_decision};
+use tollgate_core::remote::{LimitParams as _, RemoteLimit, RemoteState, remote_decision};
 use tollgate_core::storage::{Capacity, Packed, Terms};
 use tollgate_core::{Decision, Item, Op, Span, StoreError, Time};
 

@@ -1,6 +1,7 @@
 //! What is done in one call, and which calls can be sent together.
 
 use smallvec::{SmallVec, smallvec};
+use tollgate_core::remote::LimitParams as _;
 use tollgate_core::{Item, Op, StoreError};
 
 use crate::call::checks::{Checks, can_share_call};

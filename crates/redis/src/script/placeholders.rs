@@ -1,9 +1,9 @@
 //! Replaces the placeholders and variables of the parts: see `lua/README.md`.
 
 use tollgate_core::storage::{
-    FADE_DECAY, FADE_FLOOR, MAX_COUNT, MAX_RESERVATIONS, RESERVATION_TTL,
+    FADE_DECAY, FADE_FLOOR, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS, RESERVATION_TTL,
 };
-use tollgate_core::{Act, Span};
+use tollgate_core::{Act, MAX_ENTRIES, Span};
 
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
@@ -64,6 +64,8 @@ impl Assembly<'_> {
             "GENERATION_KEY" => subjects + 2,
             "ACT" => act_number(self.shape.idempotency),
             "MAX_RESERVATIONS" => MAX_RESERVATIONS,
+            "MAX_SLOTS" => MAX_SLOTS,
+            "MAX_ENTRIES" => MAX_ENTRIES,
             "VERSION" => usize::from(VERSION),
             "WINDOWS_NEEDED" => usize::from(WINDOWS_NEEDED),
             "OVERDRAWN" => usize::from(OVERDRAWN),

@@ -2,6 +2,7 @@
 //!
 //! All shards of the batch are locked first; then the operations are decided one after the other.
 
+use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Decision, Key, Name, Op, StoreError, Subject, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};

@@ -1,6 +1,6 @@
 //! The general path: the core decides over states that are taken out of the table meanwhile.
 
-use tollgate_core::storage::{Outcome, decide};
+use tollgate_core::storage::{Handle, OpStorage as _, Outcome, decide};
 use tollgate_core::{Decision, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
@@ -16,17 +16,15 @@ impl MemoryStore {
         locked: &mut LockedShards<'_>,
         now: Time,
     ) -> Result<Decision, StoreError> {
-        let Some(scope) = op.id_scope() else {
-            return self
-                .decide_states(op, items, locked, true, now)
-                .map(|outcome| outcome.decision);
-        };
-        let mut ids = self.ids.lock(locked.hash(items.first), now);
-        if let Some(decision) = ids.find(&scope, op, now) {
+        let handle = self.secret.handle(op);
+        if let Some(decision) = self.ids.find(self.secret, op, handle, now) {
             return Ok(decision);
         }
-        let outcome = self.decide_states(op, items, locked, ids.has_room(), now)?;
-        ids.record(scope, op, outcome, self.layout.horizon(now));
+        let mut outcome = self.decide_states(op, handle, items, locked, now)?;
+        if op.concerns_ids() {
+            let horizon = self.layout.horizon(now);
+            self.ids.record(self.secret, op, handle, &mut outcome, (now, horizon));
+        }
         Ok(outcome.decision)
     }
 
@@ -34,9 +32,9 @@ impl MemoryStore {
     fn decide_states(
         &self,
         op: &Op<'_>,
+        handle: Option<Handle>,
         items: ItemRange,
         locked: &mut LockedShards<'_>,
-        room_for_id: bool,
         now: Time,
     ) -> Result<Outcome, StoreError> {
         let mut states = self.take_states(items, locked);
@@ -49,10 +47,10 @@ impl MemoryStore {
             room = self.budget.try_add(missing(&states));
         }
         let before = missing(&states);
-        let outcome = if room && room_for_id {
-            decide(op, &mut states, now)
+        let outcome = if room {
+            decide(op, handle, &mut states, now)
         } else {
-            self.decide_when_full(op, &mut states, room, now)
+            self.decide_when_full(op, handle, &mut states, now)
         };
         let after = missing(&states);
         let added = if room { before } else { 0 };

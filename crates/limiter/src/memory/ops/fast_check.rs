@@ -4,6 +4,7 @@
 //! the key denied, and the shard has not changed since, it needs no lock: threads that hammer on an
 //! exhausted key only read, and do not slow each other down.
 
+use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Decision, Name, Subject, Time};
 
 use super::single_check::{Record, SingleCheck};

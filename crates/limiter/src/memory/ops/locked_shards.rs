@@ -50,10 +50,6 @@ impl LockedShards<'_> {
         Some((self.guards.get_mut(item.guard)?, item.hash))
     }
 
-    pub(super) fn hash(&self, item: usize) -> Option<Hash> {
-        self.items.get(item).map(|item| item.hash)
-    }
-
     /// Returns whether the shard with this index is one of them.
     pub(super) fn has(&self, shard_index: usize) -> bool {
         self.items.iter().any(|item| item.shard_index == shard_index)

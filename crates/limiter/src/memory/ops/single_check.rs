@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU32;
 
+use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Act, Decision, Item, Limit, Op, Subject, Time};
 
 use crate::memory::table::layout::Layout;

@@ -1,6 +1,6 @@
-//! Deciding when the store has no room for new states, or none for another id.
+//! Deciding when the store has no room for new states.
 
-use tollgate_core::storage::{Outcome, decide};
+use tollgate_core::storage::{Handle, Outcome, decide};
 use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
 use super::states::States;
@@ -10,36 +10,32 @@ use crate::memory::store::{MemoryStore, WhenFull};
 const RETRY_WHEN_FULL: Span = Span::from_micros(1_000_000);
 
 impl MemoryStore {
-    /// Decides when there may be no room for new states (`room` is false), or otherwise none for the
-    /// id. Operations that need no room are done as usual, so that a known key is never treated as
-    /// new.
+    /// Decides when there may be no room for new states. Operations that need no room are done as usual,
+    /// so that a known key is never treated as new.
     pub(super) fn decide_when_full(
         &self,
         op: &Op<'_>,
+        handle: Option<Handle>,
         states: &mut States,
-        room: bool,
         now: Time,
     ) -> Result<Outcome, StoreError> {
         let mut after = states.clone();
         // A peek returns what a check would.
         let act = if op.act == Act::Peek { Act::Check } else { op.act };
-        let mut outcome = decide(&op.with_act(act), &mut after, now)?;
+        let outcome = decide(&op.with_act(act), handle, &mut after, now)?;
         let is_new =
             |(before, after): (&Option<_>, &Option<_>)| before.is_none() && after.is_some();
         let adds = states.iter().zip(&after).any(is_new);
-        // A reset is never rejected; it is only not remembered.
-        let unremembered = op.id.is_some() && outcome.remember_until.take().is_some();
-        let fits = if room { !unremembered || op.act == Act::Reset } else { !adds };
-        if !fits {
+        if adds {
             self.budget.count_rejection();
         }
         match self.when_full {
-            WhenFull::Deny if !fits => return reject(op, outcome),
-            _ if op.act == Act::Peek => return decide(op, states, now),
+            WhenFull::Deny if adds => return reject(op, outcome),
+            _ if op.act == Act::Peek => return decide(op, handle, states, now),
             _ => {}
         }
         for (before, after) in states.iter_mut().zip(after) {
-            if room || before.is_some() {
+            if before.is_some() {
                 *before = after;
             }
         }

@@ -6,7 +6,7 @@
 //! all else is the same.
 
 use smallvec::smallvec;
-use tollgate_core::remote::{RemoteLimit, RemoteState};
+use tollgate_core::remote::{LimitParams as _, RemoteLimit, RemoteState};
 use tollgate_core::storage::{State, decide};
 use tollgate_core::{Act, Item, Op, StoreError, Time};
 
@@ -146,5 +146,5 @@ impl Replay {
 fn take(check: &Op<'_>, item: &Item<'_>, state: &mut Option<State>, now: Time) -> Option<()> {
     let items = [*item];
     let charge = Op::check(check.policy, &items).with_act(Act::Charge);
-    decide(&charge, std::slice::from_mut(state), now).ok().map(|_| ())
+    decide(&charge, None, std::slice::from_mut(state), now).ok().map(|_| ())
 }
