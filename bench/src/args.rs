@@ -18,9 +18,9 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Checks within one process: time per check, memory per key
     InProcess(InProcessArgs),
-    /// Fills one system and prints the bytes it took; `in-process` starts it for each system
+    /// Populates one system and prints the bytes it took; `in-process` starts it for each system
     #[command(hide = true)]
-    Fill { system: String, keys: u64 },
+    Populate { system: String, keys: u64 },
     /// Checks over one Redis, 50 in flight: checks per second, CPU time of client and server
     Redis(RedisArgs),
     /// Our client, which `redis` starts for each of our systems

@@ -5,6 +5,7 @@ mod bench;
 mod bytes;
 mod goals;
 mod hot;
+mod ids;
 mod limit;
 mod ours;
 mod peers;
@@ -17,7 +18,7 @@ use crate::goals::print_goals;
 use crate::{machine, progress, report};
 
 pub(crate) use args::InProcessArgs;
-pub(crate) use bytes::fill;
+pub(crate) use bytes::populate;
 use plan::Plan;
 
 pub(crate) fn run(args: &InProcessArgs) -> anyhow::Result<()> {

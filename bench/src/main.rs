@@ -30,7 +30,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::InProcess(args) => in_process::run(&args),
-        Command::Fill { system, keys } => in_process::fill(&system, keys),
+        Command::Populate { system, keys } => in_process::populate(&system, keys),
         Command::Redis(args) => redis::run(&args),
         Command::RedisClient(args) => redis::run_client(&args),
         Command::Distributed(args) => distributed::run(&args),

@@ -1,7 +1,7 @@
 //! The benches by name.
 
 use crate::in_process::plan::Plan;
-use crate::in_process::{bytes, hot, uniform};
+use crate::in_process::{bytes, hot, ids, uniform};
 use crate::rounds::Series;
 
 pub(crate) struct Bench {
@@ -11,7 +11,7 @@ pub(crate) struct Bench {
     pub(crate) measure: fn(&Plan) -> anyhow::Result<Vec<Series>>,
 }
 
-pub(crate) const ALL: [Bench; 7] = [
+pub(crate) const ALL: [Bench; 9] = [
     Bench {
         name: "hot-1t",
         unit: "ns",
@@ -43,6 +43,12 @@ pub(crate) const ALL: [Bench; 7] = [
         measure: uniform::batches,
     },
     Bench {
+        name: "fresh-id",
+        unit: "ns",
+        about: "one thread checks one key, each time under a new id, which is remembered",
+        measure: ids::fresh,
+    },
+    Bench {
         name: "bytes-per-key-1m",
         unit: "bytes",
         about: "memory per key, with a million keys",
@@ -53,5 +59,11 @@ pub(crate) const ALL: [Bench; 7] = [
         unit: "bytes",
         about: "memory per key, with five million keys",
         measure: bytes::five_million,
+    },
+    Bench {
+        name: "bytes-per-id-1m",
+        unit: "bytes",
+        about: "memory per remembered id, with a million ids of one key; beside it, memory per key",
+        measure: bytes::ids,
     },
 ];

@@ -1,6 +1,6 @@
 //! Memory per key.
 //!
-//! Every system is filled in a process of its own, so that it is not affected by allocations of
+//! Every system is populated in a process of its own, so that it is not affected by allocations of
 //! another.
 
 use std::env;
@@ -25,28 +25,33 @@ pub(crate) fn five_million(plan: &Plan) -> anyhow::Result<Vec<Series>> {
     measure(plan, 5_000_000, &[peers::KEYED, ours::MAIN])
 }
 
+/// Bytes per remembered id, compared with bytes per key.
+pub(crate) fn ids(plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    measure(plan, 1_000_000, &[&[systems::BASE], ours::MAIN, ours::IDS])
+}
+
 fn measure(plan: &Plan, keys: u64, groups: &[&[&'static str]]) -> anyhow::Result<Vec<Series>> {
     let keys = keys / plan.divisor;
     let named = |name| Contender { name, against: systems::against(name), system: name };
     let contenders: Vec<Contender<&str>> = groups.concat().into_iter().map(named).collect();
     rounds::take_turns(plan.rounds.min(MAX_ROUNDS), &contenders, |name| {
-        let bytes = fill_in_new_process(name, keys)?;
+        let bytes = populate_in_new_process(name, keys)?;
         Ok(Sample { value: bytes as f64 / keys as f64, allowed: None })
     })
 }
 
-/// Starts this program again as `fill SYSTEM KEYS` and reads what it prints.
-fn fill_in_new_process(system: &str, keys: u64) -> anyhow::Result<u64> {
+/// Starts this program again as `populate SYSTEM KEYS` and reads what it prints.
+fn populate_in_new_process(system: &str, keys: u64) -> anyhow::Result<u64> {
     let mut command = Command::new(env::current_exe()?);
-    let output = command.args(["fill", system, &keys.to_string()]).output()?;
-    let failed = || format!("filling {system}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = command.args(["populate", system, &keys.to_string()]).output()?;
+    let failed = || format!("populating {system}: {}", String::from_utf8_lossy(&output.stderr));
     anyhow::ensure!(output.status.success(), failed());
     String::from_utf8_lossy(&output.stdout).trim().parse().with_context(failed)
 }
 
-/// Fills one system and prints by how many bytes the process grew, including what the system allocates
+/// Populates one system and prints by how many bytes the process grew, including what the system allocates
 /// before its first key.
-pub(crate) fn fill(name: &str, keys: u64) -> anyhow::Result<()> {
+pub(crate) fn populate(name: &str, keys: u64) -> anyhow::Result<()> {
     let before = memory::resident()?;
     let system = systems::build(name, Pace::Slow)?;
     let mut allowed = 0;

@@ -31,6 +31,9 @@ pub(crate) const OTHERS: &[&str] = &[
     "tollgate two limits",
 ];
 
+/// The main system with an id for every check.
+pub(crate) const IDS: &[&str] = &["tollgate ids"];
+
 /// The main system with a cached clock: a manual clock that a thread sets regularly.
 pub(crate) const CACHED: &[&str] = &["tollgate cached clock"];
 
@@ -40,6 +43,9 @@ pub(crate) fn build(name: &str, pace: Pace) -> anyhow::Result<Option<Box<dyn Sys
         Pace::Slow => slow(name),
     };
     let Some(lines) = lines else { return Ok(None) };
+    if IDS.contains(&name) {
+        return Ok(Some(Box::new(Ids(Limiter::parse(lines)?))));
+    }
     let limiter = match CACHED.contains(&name) {
         true => cached()?.limiter("cached", lines)?,
         false => Limiter::parse(lines)?,
@@ -70,6 +76,7 @@ fn update_clock(store: &Weak<MemoryStore>) {
 fn fast(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "tollgate" | "tollgate cached clock" => &["gcra 1000000/s burst 100"],
+        "tollgate ids" => &["gcra 1000000000/s burst 1000000000"],
         "tollgate token-bucket" => &["token-bucket 1000000/s burst 100"],
         "tollgate leaky-bucket" => &["leaky-bucket size 100 drip 1 every 1us"],
         "tollgate fixed-window" => &["fixed-window 1000000/s"],
@@ -88,6 +95,7 @@ fn fast(name: &str) -> Option<&'static [&'static str]> {
 fn slow(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "tollgate" | "tollgate cached clock" => &["gcra 1/min burst 100"],
+        "tollgate ids" => &["gcra 1000/min burst 1000000000"],
         "tollgate token-bucket" => &["token-bucket 1/min burst 100"],
         "tollgate leaky-bucket" => &["leaky-bucket size 100 drip 1 every 1min"],
         "tollgate fixed-window" => &["fixed-window 100/week"],
@@ -118,5 +126,17 @@ impl System for Ours {
             }
         }
         allowed
+    }
+}
+
+/// Checks one key under ids.
+struct Ids(Limiter);
+
+impl System for Ids {
+    /// Takes the key as the id.
+    fn check(&self, id: &String) -> bool {
+        let decision = self.0.key("user:000000000000042").id(id).check();
+        let decision = decision.expect("a check does not fail");
+        decision.allowed && !decision.not_remembered
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn contenders(
 pub(crate) fn against(name: &str) -> &'static str {
     match name {
         "tollgate cached clock" => "governor cached clock",
-        name if ours::OTHERS.contains(&name) => MAIN,
+        name if ours::OTHERS.contains(&name) || ours::IDS.contains(&name) => MAIN,
         _ => BASE,
     }
 }

@@ -32,9 +32,9 @@ fn measure(
     // Each thread has its own random keys.
     let draws: Vec<Vec<String>> =
         (1..).take(threads).map(|seed| keys::drawn(plan.draws, plan.keys, seed)).collect();
-    contenders.iter().for_each(|contender| fill(contender.system.as_ref(), plan.keys));
+    contenders.iter().for_each(|contender| populate(contender.system.as_ref(), plan.keys));
     rounds::take_turns(plan.rounds, &contenders, |system| {
-        fill(system.as_ref(), plan.keys);
+        populate(system.as_ref(), plan.keys);
         let work = |thread: usize| check(system.as_ref(), &draws[thread]);
         let (time, allowed) = threads::together(threads, work);
         Ok(Sample::of_checks(time, plan.draws, threads, allowed))
@@ -44,7 +44,7 @@ fn measure(
 /// Runs before the first round and before each turn: a system that dropped idle keys during the turns of
 /// others must hold them all again, and every system finds the CPU caches filled with its own data, as
 /// if it were alone in the process.
-fn fill(system: &dyn System, keys: u64) {
+fn populate(system: &dyn System, keys: u64) {
     keys::each(keys, |key| {
         system.check(key);
     });

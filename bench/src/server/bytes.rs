@@ -17,11 +17,11 @@ const PIPELINE: u64 = 500;
 pub(crate) fn per_key(process: &Running, plan: &Plan) -> anyhow::Result<f64> {
     let new = Running::start(process.system)?.context("cannot start it again")?;
     let before = resident_bytes(new.pid())?;
-    fill(&new, plan.keys)?;
+    populate(&new, plan.keys)?;
     Ok((resident_bytes(new.pid())?.saturating_sub(before)) as f64 / plan.keys as f64)
 }
 
-fn fill(process: &Running, keys: u64) -> anyhow::Result<()> {
+fn populate(process: &Running, keys: u64) -> anyhow::Result<()> {
     let stream = TcpStream::connect(process.address())?;
     let mut replies = stream.try_clone()?;
     let reader = thread::spawn(move || {

@@ -7,8 +7,8 @@ const OURS: &str = "tollgate";
 
 pub(crate) const ALL: [Goal; 6] = [
     Goal::ratio(P1, OURS, Bound::AtLeast(0.95)),
-    Goal::ratio(P16, OURS, Bound::AtLeast(0.75)),
-    Goal::ratio(P64, OURS, Bound::AtLeast(0.65)),
+    Goal::ratio(P16, OURS, Bound::AtLeast(0.78)),
+    Goal::ratio(P64, OURS, Bound::AtLeast(0.80)),
     Goal::ratio(HTTP, OURS, Bound::AtLeast(1.4)),
     Goal::ratio(THREADS, "tollgate, two threads", Bound::AtLeast(0.85)),
     Goal::ratio(BYTES, OURS, Bound::AtMost(0.4)),

@@ -1,11 +1,11 @@
 //! Every shell command in the documents runs, and prints what the documents say it prints.
 //!
 //! A fence `sh` is run by a shell in a folder of its own, with the built binary as `tollgate`, against servers that
-//! the test starts. Exceptions are marked with a reason: ```` ```sh no-run: installs a crate ````. A fence `text` or
-//! `json` that follows a command with nothing but empty lines between is what it prints: each of its lines must be
-//! printed, in this order, with durations left out where a clock is involved; `…` stands for any lines. A fence
-//! with a file name, such as ```` ```toml tollgate.toml ````, is
-//! written to that file for the commands that follow.
+//! the test starts. Exceptions are marked with a reason: ```` ```sh no-run: installs a crate ````. A command that is to
+//! fail is marked ```` ```sh fails ````; what it prints are its error messages, too. A fence `text` or
+//! `json` that follows a command with nothing but empty lines between is what it prints: these lines and no others,
+//! with durations left out where a clock is involved; a line `…` stands for any lines. A fence with a file name, such
+//! as ```` ```toml tollgate.toml ````, is written to that file for the commands that follow.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -69,7 +69,10 @@ fn documented_commands_run_and_print_what_is_documented() {
 }
 
 fn run(scene: &mut Scene, fence: &Fence, expected: Option<&Fence>) -> Result<(), String> {
-    let output = scene.run(&fence.text)?;
+    let output = match fence.fails() {
+        true => scene.run_failing(&fence.text)?,
+        false => scene.run(&fence.text)?,
+    };
     match expected {
         Some(expected) => printed::compare(&expected.text, &output),
         None => Ok(()),

@@ -185,8 +185,7 @@ fn another_generation_and_another_rule_are_logged() {
     let log = serving.log();
     let lost: Vec<&str> = log.lines().filter(|line| line.contains(" policy api")).collect();
     let [generation, rule] = lost.as_slice() else { panic!("{log}") };
-    let expected =
-        "policy api has generation 2 now: what was counted in generation 1 does not count any more";
+    let expected = "policy api: generation 1 -> 2, its previous state is ignored";
     assert!(generation.contains(expected), "{log}");
     let expected =
         "policy api: gcra 1/h burst 7 uses another rule than before, so its state starts empty";

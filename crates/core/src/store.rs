@@ -76,8 +76,8 @@ pub enum Apply<'a> {
 /// let api = Policy::parse(Name::new("api")?, ["gcra 1/s burst 5"])?;
 /// let decision = Request::of("203.0.113.9").with_op(&api, Act::Check, |op| {
 ///     let mut out = [Err(StoreError::unanswered())];
-///     let applied = store.apply(slice::from_ref(op), Some(Time::EPOCH), &mut out);
-///     assert!(matches!(applied, Apply::Ready));
+///     let ops = slice::from_ref(op);
+///     assert!(matches!(store.apply(ops, Some(Time::EPOCH), &mut out), Apply::Ready));
 ///     let [result] = out;
 ///     result
 /// })??;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tollgate_core::remote::RuleParams;
+use tollgate_core::remote::{LimitParams as _, RuleParams};
 use tollgate_core::{Decision, Key, Limit, Policy, Span, Time};
 
 use crate::limit_name::LimitName;

@@ -1,6 +1,6 @@
 //! The quota of a limit for header fields: an amount in a number of seconds.
 
-use tollgate_core::remote::RuleParams;
+use tollgate_core::remote::{LimitParams as _, RuleParams};
 use tollgate_core::{Limit, Span, Time};
 
 const SECOND: Span = Span::from_micros(1_000_000);

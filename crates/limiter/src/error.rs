@@ -119,6 +119,20 @@ impl Error {
         self.store_error().is_some_and(StoreError::is_unavailable)
     }
 
+    /// Returns whether the store was [unavailable](Error::is_unavailable) and has certainly not done
+    /// the operation, so that a retry without an id is safe.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.store_error().is_some_and(StoreError::is_refused)
+    }
+
+    /// Returns whether the stored state of the key cannot be read: another program or another version
+    /// has written it. The store is available. A [reset](crate::Request::reset) of the key helps.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.store_error().is_some_and(StoreError::is_damaged)
+    }
+
     fn store_error(&self) -> Option<&StoreError> {
         if let ErrorKind::Store(error) = &*self.0 { Some(error) } else { None }
     }
@@ -151,7 +165,8 @@ impl std::error::Error for Error {
         match &*self.0 {
             ErrorKind::Request(error) => error.source(),
             ErrorKind::Store(error) => error.source(),
-            _ => None,
+            ErrorKind::Denied(denied) | ErrorKind::TimedOut(_, Some(denied)) => denied.source(),
+            ErrorKind::TimedOut(_, None) | ErrorKind::NoLeases | ErrorKind::LeaseLost => None,
         }
     }
 }
@@ -200,6 +215,15 @@ mod tests {
         assert_eq!(error.source().unwrap().to_string(), refused().to_string());
         assert!(error.source().unwrap().is::<io::Error>());
         assert_ne!(error.to_string(), refused().to_string());
+    }
+
+    #[test]
+    fn a_store_error_keeps_what_it_says() {
+        let damaged = Error::from(StoreError::damaged("not a state"));
+        assert!(damaged.is_damaged() && !damaged.is_unavailable() && !damaged.is_refused());
+        let refused = Error::from(StoreError::refused("read-only"));
+        assert!(refused.is_refused() && refused.is_unavailable() && !refused.is_damaged());
+        assert!(!Error::from(StoreError::unavailable("timeout")).is_refused());
     }
 
     #[test]

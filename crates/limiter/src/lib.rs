@@ -114,7 +114,7 @@
 //! * While the store is unavailable, only checks and peeks are decided, and no leases: every other operation
 //!   is an [`Error`].
 //! * If a policy counts several subjects on different nodes of a Redis Cluster, a check may be denied
-//!   because of another that is under way. It is never allowed wrongly.
+//!   because of another that is in flight. It is never allowed wrongly.
 //! * Waiters are served in the order of their arrival within a process. Between processes no order is
 //!   promised.
 //! * `blocking_check_within` and `blocking_lease_within` are for memory only.
@@ -132,6 +132,7 @@
 //!
 //! The algorithms and their laws are those of [`tollgate_core`](https://docs.rs/tollgate-core).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::indexing_slicing)]
 
 mod any_store;
@@ -173,12 +174,13 @@ pub use percentage::{ParsePercentageError, Percentage};
 pub use request::Request;
 pub use tollgate_core::{
     Act, Algorithm, Allowed, Apply, Decimal, Decision, Denied, Edge, Id, IntoKey, InvalidKey, Item,
-    Key, KeyBytes, Limit, LimitError, LimitStatus, LimitStatuses, Name, Op, ParseDecimalError,
-    Period, PeriodUnit, Policy, Rate, RequestError, Source, Span, Spec, Store, StoreError, Subject,
-    Time, Zone,
+    Key, KeyBytes, Limit, LimitError, LimitStatus, LimitStatuses, MAX_COST, MAX_ENTRIES,
+    MAX_ID_BYTES, MAX_KEY_BYTES, MAX_NAME_BYTES, MissingKey, Name, Op, ParseDecimalError, Period,
+    PeriodUnit, Policy, Rate, RequestError, Source, Span, Spec, Store, StoreError, Subject, Time,
+    Zone,
 };
 #[cfg(feature = "redis")]
-pub use tollgate_redis::{ConnectError, InvalidUrl, RedisStore, RedisStoreBuilder};
+pub use tollgate_redis::{ConnectError, InvalidUrl, MAX_LIMITS, RedisStore, RedisStoreBuilder};
 
 /// Runs the examples of the guide as tests.
 #[cfg(all(doctest, feature = "layers"))]
@@ -194,3 +196,8 @@ struct LanguageModels;
 #[cfg(all(doctest, feature = "redis"))]
 #[doc = include_str!("../../../docs/many-servers.md")]
 struct ManyServers;
+
+/// Runs the examples of the page on Redis as tests. Here, since they need this crate.
+#[cfg(all(doctest, feature = "redis"))]
+#[doc = include_str!("../../../docs/redis.md")]
+struct Redis;

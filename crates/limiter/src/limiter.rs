@@ -68,7 +68,7 @@ impl<S: LimiterStore> Limiter<S> {
     }
 
     /// Creates a limiter under a name that no other limiter on the store has.
-    fn on(store: &Arc<S>, policy: Policy) -> Result<Limiter<S>, LimiterError> {
+    fn with_store(store: &Arc<S>, policy: Policy) -> Result<Limiter<S>, LimiterError> {
         let Some(registration) = store.shared().register(policy.name()) else {
             return Err(LimiterError(Kind::NameTaken(policy.name().clone())));
         };
@@ -123,6 +123,22 @@ impl Limiter<AnyStore> {
     /// the store. On a store without layers, such as memory, nothing changes.
     ///
     /// Default: [`OnFailure::Allow`](crate::layers::OnFailure::Allow).
+    ///
+    /// ```
+    /// use tollgate::layers::OnFailure;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = tollgate::open("memory:").await?;
+    /// let login = store.limiter("login", ["gcra 1/s burst 5"])?.with_on_failure(OnFailure::Deny);
+    /// match login.check("203.0.113.9").await {
+    ///     Ok(decision) => assert!(decision.allowed),
+    ///     Err(error) if error.is_unavailable() => println!("no login for now: {error}"),
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # futures_executor::block_on(example()).unwrap();
+    /// ```
     #[must_use]
     pub fn with_on_failure(self, on_failure: crate::layers::OnFailure) -> Limiter<AnyStore> {
         self.with_layers(|layers| layers.with_on_failure(on_failure))
@@ -132,6 +148,19 @@ impl Limiter<AnyStore> {
     /// limiters of this name on the store. On a store without layers, such as memory, nothing changes.
     ///
     /// Default: [`Distribution::Strict`](crate::layers::Distribution::Strict).
+    ///
+    /// ```
+    /// use tollgate::layers::{Distribution, Prefetch};
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = tollgate::open("memory:").await?;
+    /// let api = store.limiter("api", ["gcra 10000/s burst 20000"])?;
+    /// let api = api.with_distribution(Distribution::Prefetch(Prefetch::default()));
+    /// assert!(api.check("customer-7").await?.allowed);
+    /// # Ok(())
+    /// # }
+    /// # futures_executor::block_on(example()).unwrap();
+    /// ```
     #[must_use]
     pub fn with_distribution(self, distribution: crate::layers::Distribution) -> Limiter<AnyStore> {
         self.with_layers(|layers| layers.with_distribution(distribution))
@@ -197,7 +226,7 @@ macro_rules! limiter_on {
                 L: TryInto<Limit>,
                 L::Error: Into<LimitError>,
             {
-                Limiter::on(self, policy(name, limits)?)
+                Limiter::with_store(self, policy(name, limits)?)
             }
         })*
     };
@@ -254,7 +283,16 @@ impl fmt::Display for LimiterError {
     }
 }
 
-impl std::error::Error for LimiterError {}
+impl std::error::Error for LimiterError {
+    /// Returns the cause of the error inside, whose own message is that of this one.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            Kind::Name(error) => error.source(),
+            Kind::Limit(error) => error.source(),
+            Kind::NameTaken(_) => None,
+        }
+    }
+}
 
 impl<S: LimiterStore> Clone for Limiter<S> {
     fn clone(&self) -> Limiter<S> {

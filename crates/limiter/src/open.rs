@@ -23,6 +23,16 @@ use crate::any_store::AnyStore;
 /// For other settings use `open_with`, or build a `RedisStore` or a [`MemoryStore`](crate::MemoryStore) and wrap
 /// it with [`AnyStore::new`] or [`AnyStore::memory`].
 ///
+/// ```
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = tollgate::open("memory:").await?;
+/// let api = store.limiter("api", ["gcra 100/s burst 200"])?;
+/// assert_eq!(api.check("customer-7").await?.remaining, Some(199));
+/// # Ok(())
+/// # }
+/// # futures_executor::block_on(example()).unwrap();
+/// ```
+///
 /// # Errors
 /// Fails if the URL is invalid, or the server does not respond.
 pub async fn open(url: &str) -> Result<Arc<AnyStore>, OpenError> {

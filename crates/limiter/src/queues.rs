@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use smallvec::SmallVec;
-use tollgate_core::storage::Scope;
+use tollgate_core::storage::{OpStorage as _, Scope};
 use tollgate_core::{Act, Item, Op};
 
 /// All callers that wait on a store. A queue exists only while it has waiters.

@@ -13,6 +13,7 @@ mod block;
 mod deadline;
 #[cfg(test)]
 mod tests;
+mod timer;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -20,7 +21,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_timer::Delay;
 use tollgate_core::{Act, Allowed, Denied, Limit};
 
 use crate::error::Error;
@@ -32,6 +32,7 @@ use crate::queues::Waiter;
 use crate::request::{OwnedCheck, Request};
 use block::block_on;
 use deadline::Deadline;
+use timer::Delay;
 
 /// How often the first caller of a queue asks a remote store again for a lease.
 const LEASE_POLL: Duration = Duration::from_millis(25);
@@ -45,10 +46,10 @@ impl<S: LimiterStore> Request<'_, S> {
     ///
     /// Callers that wait for the same keys through limiters of one store in this process are served in
     /// the order of their arrival; no order is promised between processes. If the limits cannot allow
-    /// the request within `timeout`, this fails at once; behind others in the queue it may take the
-    /// whole `timeout` to know. A call of a remote store that is under way at the deadline is awaited.
+    /// the request within `timeout`, this fails at once; behind other waiters it may take the full
+    /// `timeout` to fail. A call of a remote store in flight at the deadline is completed first.
     ///
-    /// Dropping the future leaves the queue. What a check that is under way then takes from a remote
+    /// Dropping the future leaves the queue. What a check in flight then takes from a remote
     /// store is given back: a lease is released, any other cost refunded. With an
     /// [id](Request::id) of your own nothing is given back, since a retry with it returns that admission.
     ///

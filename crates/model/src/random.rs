@@ -154,12 +154,11 @@ fn run_key(rng: &mut Rng, policy: Policy, system: &mut dyn System, title: &str, 
     for _ in 0..rng.between(5, LONGEST_KEY) {
         let before = walk.now();
         let step = walk.next_step(rng);
-        let expected =
-            Answered { policy: model.apply(&step), limits: model.limit_answers().into() };
+        let expected = Answers { policy: model.apply(&step), limits: model.limit_answers().into() };
         let policy_found = system.apply(&step);
         let limits_found = system.limit_answers();
         let limits = limits_found.unwrap_or_else(|| expected.limits.clone());
-        let found = Answered { policy: policy_found, limits };
+        let found = Answers { policy: policy_found, limits };
         tally.count(before, &step, &expected.policy);
         walk.learn(&expected);
         let differs = found != expected;
@@ -172,12 +171,12 @@ fn run_key(rng: &mut Rng, policy: Policy, system: &mut dyn System, title: &str, 
 
 /// The answer of the policy to a step, and those of its limits.
 #[derive(Debug, PartialEq, Eq)]
-struct Answered {
+struct Answers {
     policy: Result<Answer, TooMuch>,
     limits: Vec<LimitAnswer>,
 }
 
-impl Answered {
+impl Answers {
     fn write_to(&self, text: &mut String) {
         let _ = writeln!(text, "    -> {:?}", self.policy);
         for limit in &self.limits {
@@ -186,7 +185,7 @@ impl Answered {
     }
 }
 
-fn report(title: &str, lines: &[String], steps: &[(Step, Answered)], found: &Answered) -> String {
+fn report(title: &str, lines: &[String], steps: &[(Step, Answers)], found: &Answers) -> String {
     let mut text = format!("the system differs from the model ({title})\n");
     for line in lines {
         let _ = writeln!(text, "limit: {line}");

@@ -6,7 +6,7 @@ use crate::counting::{Change, Counting, Event, Id, MAX_COUNT};
 pub(crate) struct OneWindow<'a> {
     n: u64,
     opening: Opening<'a>,
-    open: Option<Open>,
+    open: Option<OpenWindow>,
 }
 
 /// Defines where a window begins.
@@ -18,13 +18,13 @@ enum Opening<'a> {
 
 /// From `start` to just before `end`, `count` above 0.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenWindow {
     start: u64,
     end: u64,
     count: u64,
 }
 
-impl Open {
+impl OpenWindow {
     fn contains(&self, t: u64) -> bool {
         (self.start..self.end).contains(&t)
     }
@@ -44,7 +44,7 @@ impl<'a> OneWindow<'a> {
     }
 
     /// Returns the window that an operation at `t` opens, with a count of 0.
-    fn opened_at(&self, t: u64) -> Open {
+    fn opened_at(&self, t: u64) -> OpenWindow {
         let (start, end) = match self.opening {
             Opening::Clock(length) => (t - t % length, t - t % length + length),
             Opening::Calendar(starts) => {
@@ -53,10 +53,10 @@ impl<'a> OneWindow<'a> {
             }
             Opening::FirstRequest(length) => (t, t + length),
         };
-        Open { start, end, count: 0 }
+        OpenWindow { start, end, count: 0 }
     }
 
-    fn open_at(&self, t: u64) -> Option<Open> {
+    fn open_at(&self, t: u64) -> Option<OpenWindow> {
         self.open.filter(|open| open.contains(t))
     }
 
@@ -65,7 +65,7 @@ impl<'a> OneWindow<'a> {
     }
 
     /// Returns the window for an amount taken late at `t`, if the window of `at` is not yet over.
-    fn late_window(&self, t: u64, at: u64) -> Option<Open> {
+    fn late_window(&self, t: u64, at: u64) -> Option<OpenWindow> {
         match self.opening {
             // Another operation may have opened a new window since; the amount then counts there.
             Opening::FirstRequest(length) => {
@@ -76,8 +76,8 @@ impl<'a> OneWindow<'a> {
         }
     }
 
-    fn put(&mut self, window: Open, count: u64) {
-        self.open = (count > 0).then_some(Open { count, ..window });
+    fn put(&mut self, window: OpenWindow, count: u64) {
+        self.open = (count > 0).then_some(OpenWindow { count, ..window });
     }
 }
 

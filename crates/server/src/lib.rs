@@ -10,6 +10,7 @@
 //! # }
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod config;
@@ -36,6 +37,10 @@ pub use config::{
 };
 pub use limits::{HttpLimits, RespLimits};
 pub use server::{Server, ServerBuilder};
+// The types of other crates that this API names.
+pub use tollgate::layers::{Distribution, LayeredStore, OnFailure};
+pub use tollgate::{Decimal, Enforce, Limit, MemoryStore, Name, Policy, Store, WhenFull};
+pub use tollgate_http::Dialect;
 
 /// The examples of the README are tests. This crate depends on all that they use.
 #[cfg(doctest)]

@@ -3,66 +3,24 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tollgate_core::{Name, Policy};
+use tollgate_fixtures::CountingAllocator;
 use tollgate_server::{HttpLimits, Server};
 
 /// Maximum size of an allocation before as many bytes have arrived.
 const MAX_ALLOCATION: usize = 64 * 1024;
 
-/// The largest allocation so far.
-static LARGEST: AtomicUsize = AtomicUsize::new(0);
-
-/// Number of bytes in use.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// Number of allocations so far.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
 /// Tests that measure memory run one at a time.
 static EXCLUSIVE: Mutex<()> = Mutex::new(());
 
-struct CountingAllocator;
-
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
-
-#[allow(
-    unsafe_code,
-    reason = "only an allocator sees allocations; every call is passed on unchanged"
-)]
-// SAFETY: every call is passed to the system's allocator.
-unsafe impl GlobalAlloc for CountingAllocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        COUNT.fetch_add(1, Ordering::Relaxed);
-        LARGEST.fetch_max(size, Ordering::Relaxed);
-        LIVE.fetch_add(size, Ordering::Relaxed);
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller upholds the contract.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 /// Input that announces more bytes than it contains.
 const RESP: [&str; 6] = [
@@ -99,7 +57,7 @@ fn announced_lengths_allocate_nothing() {
         }
     };
     probe_all(&mut probes);
-    LARGEST.store(0, Ordering::Relaxed);
+    CountingAllocator::take_largest();
     let mut held = Vec::new();
     let all = RESP.map(|text| (resp, text)).into_iter().chain(HTTP.map(|text| (http, text)));
     for (address, text) in all {
@@ -108,7 +66,7 @@ fn announced_lengths_allocate_nothing() {
         held.push(stream);
         // There is one worker: once it has replied to the probes, it has read the text.
         probe_all(&mut probes);
-        let largest = LARGEST.swap(0, Ordering::Relaxed);
+        let largest = CountingAllocator::take_largest();
         assert!(largest <= MAX_ALLOCATION, "{text:?}: {largest} bytes at once");
     }
 }
@@ -135,7 +93,7 @@ fn idle_connections_keep_no_memory() {
             let mut reply = [0; 4_096];
             assert!(client.read(&mut reply).unwrap() > 0);
         }
-        *used = LIVE.load(Ordering::Relaxed);
+        *used = CountingAllocator::live();
     }
     let [before, after] = used;
     let more = after.saturating_sub(before);
@@ -151,7 +109,7 @@ fn http_server(timeout: Duration) -> Server {
 }
 
 /// Sends a request, and reads its response in one or more pieces.
-fn exchange(client: &mut TcpStream, request: &[u8], buffer: &mut [u8]) {
+fn round_trip(client: &mut TcpStream, request: &[u8], buffer: &mut [u8]) {
     client.write_all(request).unwrap();
     let (mut filled, mut end) = (0, None);
     while end.is_none_or(|end| filled < end) {
@@ -188,14 +146,14 @@ fn quiet_http_connections_keep_no_buffers() {
         check(&format!("{{\"key\":\"k\"{}}}", " ".repeat(65_000))),
     );
     // Now all connections are accepted, and the server has all that it allocates only once.
-    exchange(&mut probe, &large, &mut buffer);
-    exchange(&mut probe, page, &mut buffer);
-    let before = LIVE.load(Ordering::Relaxed);
+    round_trip(&mut probe, &large, &mut buffer);
+    round_trip(&mut probe, page, &mut buffer);
+    let before = CountingAllocator::live();
     for client in &mut clients {
-        exchange(client, &large, &mut buffer);
-        exchange(client, page, &mut buffer);
+        round_trip(client, &large, &mut buffer);
+        round_trip(client, page, &mut buffer);
     }
-    let more = || LIVE.load(Ordering::Relaxed).saturating_sub(before);
+    let more = || CountingAllocator::live().saturating_sub(before);
     println!("{} bytes for each connection in use", more() / CLIENTS);
     assert!(more() < CLIENTS * 64 * 1024, "{} bytes for {CLIENTS} connections", more());
     let begin = Instant::now();
@@ -204,7 +162,7 @@ fn quiet_http_connections_keep_no_buffers() {
         sleep(Duration::from_millis(10));
     }
     println!("{} bytes for each quiet connection", more() / CLIENTS);
-    clients.iter_mut().for_each(|client| exchange(client, page, &mut buffer));
+    clients.iter_mut().for_each(|client| round_trip(client, page, &mut buffer));
 }
 
 /// What is allocated for each check: hyper's channel for the body, and the text of the response.
@@ -215,10 +173,10 @@ fn a_check_over_http_allocates_little() {
     let server = http_server(Duration::from_secs(3_600));
     let mut client = TcpStream::connect(server.http().unwrap()).unwrap();
     let (request, mut buffer) = (check("{\"key\":\"user-42\"}"), vec![0; 4_096]);
-    (0..100).for_each(|_| exchange(&mut client, &request, &mut buffer));
-    let before = COUNT.load(Ordering::Relaxed);
-    (0..CHECKS).for_each(|_| exchange(&mut client, &request, &mut buffer));
-    let count = COUNT.load(Ordering::Relaxed) - before;
+    (0..100).for_each(|_| round_trip(&mut client, &request, &mut buffer));
+    let before = CountingAllocator::total();
+    (0..CHECKS).for_each(|_| round_trip(&mut client, &request, &mut buffer));
+    let count = CountingAllocator::total() - before;
     println!("{count} allocations in {CHECKS} checks");
     assert!(count <= 3 * CHECKS + 10, "{count} allocations in {CHECKS} checks");
 }

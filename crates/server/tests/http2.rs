@@ -165,7 +165,10 @@ fn the_body_size_is_limited() {
         for bytes in [100_001, 200_000, 5_000_000] {
             let response = fetch(&mut sender, "POST", "/v1/peek", &padded(bytes)).await;
             assert_eq!(response.status, 413, "{bytes}");
-            assert_eq!(response.json()["detail"], "request body too large");
+            assert_eq!(
+                response.json()["detail"],
+                "request body too large; expected at most 100000 bytes"
+            );
         }
         // Other requests on the same connection go on.
         assert_eq!(fetch(&mut sender, "GET", "/healthz", "").await.status, 200);

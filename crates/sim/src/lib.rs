@@ -40,3 +40,7 @@ pub use step::{Step, StepError};
 pub use table::Summary;
 pub use throughput::Throughput;
 pub use timeline::Timeline;
+// The types of other crates that this API names.
+pub use tollgate_core::{
+    Act, Decision, Limit, LimitError, Op, RequestError, Span, StoreError, Time,
+};

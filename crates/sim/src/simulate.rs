@@ -15,6 +15,18 @@ use crate::table;
 /// Decides the steps of a trace.
 ///
 /// Memory grows with the number of keys in the trace, not with its length.
+///
+/// ```
+/// use tollgate_sim::{Simulator, Step};
+///
+/// let mut simulator = Simulator::new(["gcra 1/s burst 2"])?;
+/// for (t_ms, allowed) in [(0, true), (0, true), (999, false), (1000, true)] {
+///     let line = format!("{{\"t_ms\": {t_ms}, \"key\": \"a\"}}");
+///     let step = Step::parse(&line)?;
+///     assert_eq!(simulator.decide(&step)?.decision().allowed, allowed);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Simulator {
     policy: Policy,
@@ -58,9 +70,7 @@ impl fmt::Display for SimulateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SimulateError::Request(error, hint) => write!(f, "{error}; {hint}"),
-            SimulateError::Store(act, costs, error) => {
-                write!(f, "{act} of cost {costs} failed: {error}")
-            }
+            SimulateError::Store(act, costs, _) => write!(f, "{act} of cost {costs} failed"),
         }
     }
 }
@@ -68,7 +78,8 @@ impl fmt::Display for SimulateError {
 impl std::error::Error for SimulateError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            SimulateError::Store(_, _, error) => error.source(),
+            SimulateError::Store(_, _, error) => Some(error),
+            // Its message is part of this one.
             SimulateError::Request(error, _) => error.source(),
         }
     }

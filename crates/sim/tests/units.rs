@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::error::Error;
+
 use tollgate_sim::{Explanation, Simulator, Step};
 
 /// The limits of a gateway to a language model.
@@ -14,8 +16,18 @@ fn gateway() -> Simulator {
 /// Returns the decision in JSON, or the error message.
 fn decide(simulator: &mut Simulator, line: &str) -> Result<String, String> {
     let step = Step::parse(line).map_err(|error| error.to_string())?;
-    let decided = simulator.decide(&step).map_err(|error| error.to_string())?;
+    let decided = simulator.decide(&step).map_err(|error| with_causes(&error))?;
     Ok(decided.to_json())
+}
+
+/// Returns the message of an error and of all its causes, as the command line prints them.
+fn with_causes(error: &dyn Error) -> String {
+    let (mut text, mut source) = (error.to_string(), error.source());
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }
 
 /// Steps, and the part of the output that repeats them.

@@ -167,8 +167,8 @@ fn without_state(old: &[PolicyConfig], new: &[PolicyConfig]) -> Vec<String> {
         let Some(old) = old.iter().find(is_same) else { continue };
         if old.generation != new.generation {
             found.push(format!(
-                "policy {name} has generation {} now: what was counted in generation {} does not count any more",
-                new.generation, old.generation
+                "policy {name}: generation {} -> {}, its previous state is ignored",
+                old.generation, new.generation
             ));
             continue;
         }

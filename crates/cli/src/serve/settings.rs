@@ -45,6 +45,10 @@ pub(super) fn parse(args: &Serve, text: &str) -> anyhow::Result<Config> {
     config.server.http = args.http.unwrap_or(config.server.http);
     config.server.resp = args.resp.unwrap_or(config.server.resp);
     config.server.threads = args.threads.or(config.server.threads);
+    if let (Some(file), Some(config_file)) = (&mut config.store.hash_key_file, &args.config) {
+        // Relative to the config file, so that it does not matter where the server is started.
+        *file = config_file.parent().unwrap_or(Path::new("")).join(&*file);
+    }
     if let Some(url) = &args.store {
         config.store.url.clone_from(url);
     }

@@ -29,6 +29,11 @@ impl Fence {
         (self.language() == "sh").then_some(not_run)
     }
 
+    /// Returns whether the command is to fail, as one that shows an error message is.
+    pub(crate) fn fails(&self) -> bool {
+        self.info.split(' ').nth(1) == Some("fails")
+    }
+
     /// Returns whether the block is what the command before it prints.
     pub(crate) fn is_output_of(&self, command: &Fence) -> bool {
         self.follows && self.line > command.line && matches!(self.language(), "text" | "json")

@@ -1,18 +1,31 @@
 //! Compares what a command prints with what a document says.
 
-/// What in a document stands for any number of lines.
+/// What in a document stands for any number of lines, also for none.
 const GAP: &str = "…";
 
-/// Returns an error unless each documented line is printed, in order.
+/// Returns an error unless exactly the documented lines are printed. Empty lines do not count.
 pub(crate) fn compare(documented: &str, output: &str) -> Result<(), String> {
-    let mut printed = output.lines();
-    let lines = documented.lines().filter(|line| line.trim() != GAP && !line.trim().is_empty());
-    for line in lines {
-        if !printed.by_ref().any(|printed| timeless(printed) == timeless(line)) {
-            return Err(format!("documented, but not printed:\n{line}\nprinted was:\n{output}"));
-        }
+    let [expected, printed] = [documented, output].map(lines);
+    match is_printed(&expected, &printed) {
+        true => Ok(()),
+        false => Err(format!("documented was:\n{documented}\nprinted was:\n{output}")),
     }
-    Ok(())
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(timeless).filter(|line| !line.is_empty()).collect()
+}
+
+fn is_printed(documented: &[String], printed: &[String]) -> bool {
+    match documented {
+        [] => printed.is_empty(),
+        [gap, rest @ ..] if gap.trim() == GAP => {
+            (0..=printed.len()).any(|skipped| is_printed(rest, &printed[skipped..]))
+        }
+        [line, rest @ ..] => printed
+            .split_first()
+            .is_some_and(|(first, left)| first == line && is_printed(rest, left)),
+    }
 }
 
 /// The line without what depends on when it was printed, and without trailing space.
@@ -30,4 +43,15 @@ fn timeless(line: &str) -> String {
         rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     }
     kept + rest
+}
+
+#[test]
+fn only_what_a_gap_stands_for_may_be_printed_beside() {
+    let printed = "a\n\nb\nc\n";
+    for documented in ["a\nb\nc", "…\na\nb\nc\n…", "a\n  …\nc", "…\nc", "a\n…", "…"] {
+        assert_eq!(compare(documented, printed), Ok(()), "{documented:?}");
+    }
+    for documented in ["", "a\nb", "b\nc", "a\nc", "…\nb", "b\n…", "a\n…\nb", "c\n…\na"] {
+        assert!(compare(documented, printed).is_err(), "{documented:?}");
+    }
 }

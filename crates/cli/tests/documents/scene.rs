@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use assert_cmd::cargo::cargo_bin;
 use tempfile::TempDir;
@@ -76,10 +76,32 @@ impl Scene {
         Ok(output)
     }
 
+    /// Runs the commands of a block of which the last is to fail, and returns what they print, also as errors.
+    pub(crate) fn run_failing(&mut self, block: &str) -> Result<String, String> {
+        let (script, ran) = self.run_to_end(block);
+        let output =
+            [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if ran.status.success() {
+            return Err(format!("{script}was to fail, and printed:\n{}", output.concat()));
+        }
+        Ok(output.concat())
+    }
+
     fn run_script(&mut self, script: &str) -> Result<String, String> {
         if script.trim().is_empty() {
             return Ok(String::new());
         }
+        let (script, ran) = self.run_to_end(script);
+        let output = String::from_utf8_lossy(&ran.stdout).into_owned();
+        if ran.status.success() {
+            return Ok(output);
+        }
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        Err(format!("{script}ended with {}\n{output}{errors}", ran.status))
+    }
+
+    /// Runs a script to its end. Returns it as it ran, and what became of it.
+    fn run_to_end(&mut self, script: &str) -> (String, Output) {
         let asks_server = [HTTP, "tollgate check", "redis-cli"];
         if self.server.is_none() && asks_server.iter().any(|word| script.contains(word)) {
             self.write("documented.toml", CONFIG);
@@ -87,13 +109,8 @@ impl Scene {
         }
         let script = format!("set -euo pipefail\n{}", self.with_ports(script));
         let mut shell = self.command("bash");
-        let run = shell.args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
-        let output = String::from_utf8_lossy(&run.stdout).into_owned();
-        if run.status.success() {
-            return Ok(output);
-        }
-        let errors = String::from_utf8_lossy(&run.stderr);
-        Err(format!("{script}ended with {}\n{output}{errors}", run.status))
+        let ran = shell.args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
+        (script, ran)
     }
 
     /// Replaces the addresses of the documents by those of the servers of this test.

@@ -10,7 +10,8 @@ use crate::number::push_number;
 ///
 /// `limit` and `remaining` are `null` for an unlimited policy, `retry_after_ms` is `null` if the
 /// cost can never fit. A decision that was made without the store, because the store was unavailable,
-/// has the members `degraded` and `source` as well.
+/// has the members `degraded` and `source` as well. One that was not remembered by its id, because the
+/// memory for ids is full, has `"remembered":false`.
 pub fn push_decision(out: &mut String, decision: &Decision) {
     out.push_str(if decision.allowed { "\"allowed\":true," } else { "\"allowed\":false," });
     // The numbers of a policy have the names that those of its limits have.
@@ -20,6 +21,9 @@ pub fn push_decision(out: &mut String, decision: &Decision) {
         // A name has no character that must be escaped.
         out.push_str(decision.source.name());
         out.push('"');
+    }
+    if decision.not_remembered {
+        out.push_str(",\"remembered\":false");
     }
 }
 

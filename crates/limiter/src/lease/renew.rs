@@ -20,7 +20,7 @@ impl<S: LimiterStore> Lease<S> {
     /// runtime.
     ///
     /// If the lease is lost, because it could not be renewed for a whole `ttl`, the work is dropped:
-    /// another may hold the lease by then.
+    /// another caller may hold the lease by then.
     ///
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

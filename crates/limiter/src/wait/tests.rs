@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
+use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
+
+use super::timer::VirtualTime;
 use super::*;
+use crate::any_store::AnyStore;
+use crate::clock::Clock;
 use crate::limiter::Limiter;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -134,4 +140,77 @@ fn wakers_may_call_back_into_the_queues() {
     // The first leaves, and wakes the second.
     drop(first);
     assert_eq!(limiter.queues().len(), 1);
+}
+
+/// A store that two processes share. It counts their checks.
+struct Counted {
+    store: Arc<MemoryStore>,
+    checks: AtomicUsize,
+}
+
+impl Store for Counted {
+    fn apply<'a>(
+        &'a self,
+        ops: &'a [Op<'a>],
+        at: Option<Time>,
+        out: &'a mut [Result<Decision, StoreError>],
+    ) -> Apply<'a> {
+        let checks = ops.iter().filter(|op| op.act == Act::Check).count();
+        self.checks.fetch_add(checks, Ordering::Relaxed);
+        self.store.apply(ops, at, out)
+    }
+}
+
+impl Counted {
+    fn new() -> Arc<Counted> {
+        let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
+        Arc::new(Counted { store, checks: AtomicUsize::new(0) })
+    }
+
+    /// Returns a limiter of another process.
+    fn process(self: &Arc<Counted>) -> Limiter<AnyStore> {
+        let store = AnyStore::new(Arc::clone(self) as Arc<dyn Store>);
+        store.limiter("leases", ["concurrency 1 ttl 1h"]).unwrap()
+    }
+}
+
+#[test]
+fn a_lease_that_another_process_releases_is_noticed_within_50_ms() {
+    const MILLISECOND: Duration = Duration::from_millis(1);
+    let (time, store) = (VirtualTime::start(), Counted::new());
+    let (own, other) = (store.process(), store.process());
+    // Released at any time between two polls.
+    for passed in 0..60 {
+        let held = block_on(other.key("a").lease()).unwrap();
+        let mut waiting: Waiting = Box::pin(own.key("a").check_within(LONG));
+        for _ in 0..passed {
+            assert!(poll(&mut waiting).is_pending());
+            time.advance(MILLISECOND);
+        }
+        block_on(held.release()).unwrap().into_result().unwrap();
+        let mut turns = 0..50;
+        let is_noticed = turns.any(|_| {
+            time.advance(MILLISECOND);
+            matches!(poll(&mut waiting), Poll::Ready(Ok(decision)) if decision.allowed)
+        });
+        assert!(is_noticed, "not within 50 ms if released after {passed} ms");
+        block_on(own.key("a").reset()).unwrap().into_result().unwrap();
+    }
+}
+
+#[test]
+fn only_a_check_every_25_ms_asks_for_a_lease_of_another_process() {
+    let (time, store) = (VirtualTime::start(), Counted::new());
+    let (own, other) = (store.process(), store.process());
+    let _held = block_on(other.key("a").lease()).unwrap();
+    let before = store.checks.load(Ordering::Relaxed);
+    let mut waiting = [own.key("a"), own.key("a")]
+        .map(|request| -> Waiting { Box::pin(request.check_within(LONG)) });
+    for _ in 0..1_000 {
+        assert!(waiting.iter_mut().all(|waiting| poll(waiting).is_pending()));
+        time.advance(Duration::from_millis(1));
+    }
+    // The first caller asks before it queues, and then as the first of its queue. The second does not ask.
+    let asked = store.checks.load(Ordering::Relaxed) - before;
+    assert_eq!(asked, 2 + 999 / 25);
 }

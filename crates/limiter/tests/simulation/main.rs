@@ -1,7 +1,7 @@
 //! The layers over a network that delays and loses messages, with nodes whose clocks differ, in virtual time.
 //!
 //! One seed is one run: a [plan](plan) is drawn from it, [nodes](node) with the layers as they ship make calls
-//! through their [links](link) to one [store](server), all that happens is [recorded](trace), and afterwards
+//! through their [connections](connection) to one [store](server), all that happens is [recorded](trace), and afterwards
 //! the [judges](judge) look at the record. Each seed is run with each distribution. The same seed gives the
 //! same run; to replay one:
 //!
@@ -14,9 +14,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
+mod connection;
 mod judge;
 mod limits;
-mod link;
 mod node;
 mod plan;
 mod rng;

@@ -8,8 +8,8 @@ use tokio::time::{sleep, timeout};
 use tollgate::layers::Layers;
 use tollgate::{Act, AnyStore, Clock, Decision, Error, Limiter, Source};
 
+use crate::connection::Connection;
 use crate::limits::Rule;
-use crate::link::Link;
 use crate::plan::{Kind, Plan, Wave};
 use crate::rng::Rng;
 use crate::sabotage::Sabotage;
@@ -43,12 +43,12 @@ impl Node {
     pub(crate) fn new(index: usize, world: &World, rng: Rng) -> Node {
         let World { plan, server, timeline, sabotage, calls } = world;
         let clock = timeline.clock_of(&plan.nodes[index]);
-        let link = Link::new(index, world, rng);
+        let connection = Connection::new(index, world, rng);
         let layers = Layers::new()
             .timeout(plan.timeout)
             .nodes(plan.nodes.len() as u32)
             .clock(clock.clone())
-            .around(Arc::new(link));
+            .around(Arc::new(connection));
         let limits: Vec<String> = plan.rules.iter().map(Rule::line).collect();
         let limiter = AnyStore::layered(layers).limiter(POLICY, limits).unwrap();
         let distribution = plan.mode.distribution(sabotage.part(plan.mode.part));
@@ -129,8 +129,8 @@ impl Node {
     async fn call_one(&self, id: &str, rng: &mut Rng) {
         let op = self.random_op(id, rng);
         if rng.percent(self.plan.calls.cancelled) {
-            let patience = rng.between(0, self.plan.timeout.as_millis() as u64);
-            self.call(&op, Some(Duration::from_millis(patience))).await;
+            let call_timeout = rng.between(0, self.plan.timeout.as_millis() as u64);
+            self.call(&op, Some(Duration::from_millis(call_timeout))).await;
             return;
         }
         let mut result = self.call(&op, None).await;
@@ -143,10 +143,10 @@ impl Node {
         }
     }
 
-    /// Makes a call, and records what became of it. A caller may have only so much patience.
-    pub(crate) async fn call(&self, op: &Operation, patience: Option<Duration>) -> CallResult {
+    /// Makes a call, and records what became of it. A caller may give up earlier than the layers.
+    pub(crate) async fn call(&self, op: &Operation, call_timeout: Option<Duration>) -> CallResult {
         let began = self.server.now();
-        let result = self.within(patience, self.request(op)).await;
+        let result = self.within(call_timeout, self.request(op)).await;
         let result = result.map_or_else(|result| result, to_result);
         self.record(op, began, result.clone(), false);
         result
@@ -172,7 +172,7 @@ impl Node {
     /// Waits for an answer, but not for ever.
     async fn within<T>(
         &self,
-        patience: Option<Duration>,
+        call_timeout: Option<Duration>,
         answer: impl Future<Output = T>,
     ) -> Result<T, CallResult> {
         let answer = async {
@@ -183,8 +183,9 @@ impl Node {
             answer
         };
         let far_too_long = self.plan.timeout * 20;
-        let otherwise = if patience.is_some() { CallResult::Cancelled } else { CallResult::Hung };
-        timeout(patience.unwrap_or(far_too_long), answer).await.map_err(|_| otherwise)
+        let otherwise =
+            if call_timeout.is_some() { CallResult::Cancelled } else { CallResult::Hung };
+        timeout(call_timeout.unwrap_or(far_too_long), answer).await.map_err(|_| otherwise)
     }
 
     async fn request(&self, op: &Operation) -> Result<Decision, Error> {

@@ -10,13 +10,13 @@ const GREATEST_COST: u64 = (1 << 32) - 1;
 
 /// What fits in the policy as a whole, and in each of its limits.
 pub(crate) struct Costs {
-    policy: Room,
-    limits: Vec<Room>,
+    policy: Headroom,
+    limits: Vec<Headroom>,
 }
 
 /// What fits in a limit, or in all limits of a policy.
 #[derive(Clone, Copy)]
-struct Room {
+struct Headroom {
     capacity: u64,
     /// What remained after the last operation.
     remaining: u64,
@@ -26,16 +26,16 @@ impl Costs {
     pub fn new(policy: &Policy) -> Costs {
         let capacities = || policy.limits.iter().map(|limit| capacity(&limit.rule));
         Costs {
-            policy: Room::new(capacities().flatten().min()),
-            limits: capacities().map(Room::new).collect(),
+            policy: Headroom::new(capacities().flatten().min()),
+            limits: capacities().map(Headroom::new).collect(),
         }
     }
 
     /// Records what is left.
     pub fn learn(&mut self, policy: &Answer, limits: &[LimitAnswer]) {
         self.policy.learn(policy.remaining);
-        for (room, limit) in self.limits.iter_mut().zip(limits) {
-            room.learn(limit.remaining);
+        for (headroom, limit) in self.limits.iter_mut().zip(limits) {
+            headroom.learn(limit.remaining);
         }
     }
 
@@ -44,15 +44,15 @@ impl Costs {
         if self.limits.len() == 1 || rng.percent(60) {
             return vec![self.policy.cost(rng, op); self.limits.len()];
         }
-        let of_one = |room: &Room| if rng.percent(30) { 0 } else { room.cost(rng, op) };
+        let of_one = |headroom: &Headroom| if rng.percent(30) { 0 } else { headroom.cost(rng, op) };
         self.limits.iter().map(of_one).collect()
     }
 }
 
-impl Room {
-    fn new(capacity: Option<u64>) -> Room {
+impl Headroom {
+    fn new(capacity: Option<u64>) -> Headroom {
         let capacity = capacity.unwrap_or(1);
-        Room { capacity, remaining: capacity }
+        Headroom { capacity, remaining: capacity }
     }
 
     fn learn(&mut self, remaining: Option<u64>) {

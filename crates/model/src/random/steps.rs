@@ -5,7 +5,7 @@ use super::costs::Costs;
 use super::limits::END_OF_TIME;
 use super::policy::Policy;
 use super::tally::OPERATIONS;
-use super::{Answered, Rng};
+use super::{Answers, Rng};
 use crate::{Answer, Operation, Rule, Step, Window};
 
 /// Returns the weight of each operation, in the order of [`OPERATIONS`]. An operation that no limit of the
@@ -72,10 +72,10 @@ impl Walk {
     }
 
     /// Records the model's answers, to choose the next steps by them.
-    pub fn learn(&mut self, answered: &Answered) {
-        if let Ok(answer) = &answered.policy {
+    pub fn learn(&mut self, answers: &Answers) {
+        if let Ok(answer) = &answers.policy {
             self.last = Some(answer.clone());
-            self.costs.learn(answer, &answered.limits);
+            self.costs.learn(answer, &answers.limits);
         }
     }
 

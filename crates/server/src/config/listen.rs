@@ -1,7 +1,7 @@
 //! Listen addresses.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{AddrParseError, SocketAddr};
 use std::str::FromStr;
 
 /// The address where a protocol is served, or `off`.
@@ -39,7 +39,7 @@ impl FromStr for Listen {
     fn from_str(text: &str) -> Result<Listen, ParseListenError> {
         match text {
             "off" => Ok(Listen::Off),
-            _ => text.parse().map(Listen::At).map_err(|_| ParseListenError(())),
+            _ => text.parse().map(Listen::At).map_err(ParseListenError),
         }
     }
 }
@@ -54,8 +54,8 @@ impl fmt::Display for Listen {
 }
 
 /// The error of parsing text that is neither an address with a port nor `off` as a [`Listen`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseListenError(());
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseListenError(AddrParseError);
 
 /// What error messages say is expected.
 pub(super) const EXPECTED: &str = "an address with a port, such as 127.0.0.1:8080, or off";
@@ -66,4 +66,8 @@ impl fmt::Display for ParseListenError {
     }
 }
 
-impl std::error::Error for ParseListenError {}
+impl std::error::Error for ParseListenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}

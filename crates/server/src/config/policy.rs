@@ -16,6 +16,19 @@ use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY, unit_of_candidate_alone};
 const MAX_POLICIES: usize = 10_000;
 
 /// A policy and how the server applies it.
+///
+/// ```
+/// use tollgate_server::{Enforce, Name, Policy, PolicyConfig, Server};
+///
+/// let login = Policy::parse(Name::new("login")?, ["gcra 10/min per ip"])?;
+/// let mut login = PolicyConfig::new(login);
+/// // Observe it before it denies anything.
+/// login.enforce = Enforce::Shadow;
+/// let server = Server::builder().policy(login.clone()).threads(1).start()?;
+/// login.enforce = Enforce::On;
+/// server.set_policies(&[login])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PolicyConfig {

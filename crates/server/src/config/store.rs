@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate::WhenFull;
@@ -35,6 +36,8 @@ pub struct StoreConfig {
     pub url: String,
     /// Prefix of all keys in a remote store. Default: the default of [`RedisStore`].
     pub prefix: Option<String>,
+    /// File with the secret that keys the hashes in a remote store. Default: none.
+    pub hash_key_file: Option<PathBuf>,
     /// How long a remote store may take to answer before the failure mode of the policy decides. Default:
     /// [`DEFAULT_TIMEOUT`].
     pub timeout: Duration,
@@ -56,6 +59,7 @@ impl Default for StoreConfig {
         StoreConfig {
             url: MEMORY.to_owned(),
             prefix: None,
+            hash_key_file: None,
             timeout: DEFAULT_TIMEOUT,
             nodes: None,
             layer_memory: DEFAULT_LAYER_MEMORY,
@@ -68,17 +72,18 @@ impl Default for StoreConfig {
 impl fmt::Debug for StoreConfig {
     /// Hides the part of the URL before the host, as it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StoreConfig { url, prefix, timeout, nodes, layer_memory, max_keys, when_full } = self;
+        let StoreConfig { url, .. } = self;
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
         let hosts = rest.rsplit_once('@').map(|(_, hosts)| format!("{scheme}://…@{hosts}"));
         f.debug_struct("StoreConfig")
             .field("url", hosts.as_ref().unwrap_or(url))
-            .field("prefix", prefix)
-            .field("timeout", timeout)
-            .field("nodes", nodes)
-            .field("layer_memory", layer_memory)
-            .field("max_keys", max_keys)
-            .field("when_full", when_full)
+            .field("prefix", &self.prefix)
+            .field("hash_key_file", &self.hash_key_file)
+            .field("timeout", &self.timeout)
+            .field("nodes", &self.nodes)
+            .field("layer_memory", &self.layer_memory)
+            .field("max_keys", &self.max_keys)
+            .field("when_full", &self.when_full)
             .finish()
     }
 }
@@ -96,6 +101,10 @@ impl StoreConfig {
             store.url = url;
         }
         store.prefix = table.take("prefix").and_then(|value| prefix(diagnostics, &value));
+        store.hash_key_file = table
+            .take("hash_key_file")
+            .and_then(|value| value.non_empty_text(diagnostics, "a file name"))
+            .map(PathBuf::from);
         if let Some(value) = table.take("max_keys") {
             let max = value.whole(diagnostics, 1..=MAX_KEYS);
             store.max_keys = max.and_then(|max| NonZeroUsize::new(usize::try_from(max).ok()?));

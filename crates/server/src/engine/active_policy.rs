@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tollgate::Enforce;
 use tollgate::layers::{Distribution, OnFailure, PolicyLayers};
+use tollgate_core::remote::LimitParams as _;
 use tollgate_core::{Limit, Name, Policy, Request, RequestError, Time};
 use tollgate_http::Dialect;
 

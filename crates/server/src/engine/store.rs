@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tollgate::layers::LayeredStore;
 use tollgate::{Clock, MemoryStore, StoreStats};
+use tollgate_core::storage::OpStorage as _;
 use tollgate_core::{Apply, Decision, Op, Source, Store, StoreError, Time};
 
 use crate::error::with_causes;

@@ -18,11 +18,12 @@ impl WallClockLog {
             Some(behind) => tracing::error!(
                 behind_seconds = behind.as_secs(),
                 calendar = calendar(),
-                "the wall clock is behind the time that was counted by: the server's time never steps back, \
-                 and runs 5% slower until they agree; windows by the calendar begin and end too early. \
-                 Correct the clock of the machine, or restart the server"
+                "the wall clock is {} s behind the server's clock, which never steps back and runs 5% slower \
+                 until they agree; calendar windows begin and end too early; fix the system clock or restart \
+                 the server",
+                behind.as_secs()
             ),
-            None => tracing::info!("the wall clock agrees again"),
+            None => tracing::info!("the wall clock and the server's clock agree again"),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::service::Service;
 use crate::metrics;
 
 /// The status, and the rest of a response.
-type Answered = (u16, String);
+type ResponseSummary = (u16, String);
 
 thread_local! {
     /// Bodies that arrive in pieces set a timer.
@@ -29,8 +29,8 @@ thread_local! {
 }
 
 /// Returns the responses to bytes that arrive in two pieces.
-pub(crate) fn answers(service: &Rc<Service>, pieces: [&[u8]; 2]) -> Vec<Answered> {
-    let answered = Rc::<RefCell<Vec<Answered>>>::default();
+pub(crate) fn answers(service: &Rc<Service>, pieces: [&[u8]; 2]) -> Vec<ResponseSummary> {
+    let answered = Rc::<RefCell<Vec<ResponseSummary>>>::default();
     let (connection, recording) = (Rc::new(Connection::new(service, None)), Rc::clone(&answered));
     let answer = service_fn(move |request| {
         let (connection, recording) = (Rc::clone(&connection), Rc::clone(&recording));
@@ -54,7 +54,7 @@ pub(crate) fn answers(service: &Rc<Service>, pieces: [&[u8]; 2]) -> Vec<Answered
 }
 
 /// Checks a response.
-fn checked(response: &hyper::Response<ResponseBody>) -> Answered {
+fn checked(response: &hyper::Response<ResponseBody>) -> ResponseSummary {
     let (status, fields) = (response.status().as_u16(), response.headers());
     let body = String::from_utf8_lossy(&response.body().rest).into_owned();
     let kind = fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();

@@ -18,7 +18,7 @@ use crate::error::excerpt_lossy;
 /// One check as it is written in JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Body<'b> {
+struct JsonCheck<'b> {
     #[serde(borrow)]
     policy: Option<Text<'b>>,
     #[serde(borrow)]
@@ -41,7 +41,7 @@ struct Body<'b> {
 #[serde(deny_unknown_fields)]
 struct Batch<'b> {
     #[serde(borrow)]
-    checks: Vec<Object<Body<'b>>>,
+    checks: Vec<Object<JsonCheck<'b>>>,
 }
 
 /// What a kind of JSON object, or one with members of this kind, looks like, for error messages.
@@ -49,7 +49,7 @@ trait Example {
     const EXAMPLE: &'static str;
 }
 
-impl Example for Body<'_> {
+impl Example for JsonCheck<'_> {
     const EXAMPLE: &'static str = "an object such as {\"key\": \"user-42\"}";
 }
 
@@ -157,8 +157,8 @@ fn parse<'b, T: Deserialize<'b>>(json: &'b [u8]) -> Result<T, Rejection> {
     serde_json::from_slice(json).map_err(|error| Rejection::bad_request(error.to_string()))
 }
 
-fn check(act: Act, body: Body<'_>) -> Result<CheckRequest<'_>, Rejection> {
-    let Body { policy, key, keys, cost, costs, factor, id, each } = body;
+fn check(act: Act, body: JsonCheck<'_>) -> Result<CheckRequest<'_>, Rejection> {
+    let JsonCheck { policy, key, keys, cost, costs, factor, id, each } = body;
     let keys = keys.map_or_else(Vec::new, |Named(keys)| keys);
     let costs = costs.map_or_else(Vec::new, |Named(costs)| costs);
     Ok(CheckRequest {

@@ -1,4 +1,4 @@
-//! What there is to be asked, for programs.
+//! The OpenAPI description.
 
 /// The description of all paths.
 pub(super) const OPENAPI: &str = include_str!("openapi.json");

@@ -56,14 +56,14 @@ impl Rejection {
         Rejection::new(408, "the rest of the request did not arrive in time")
     }
 
-    /// The body is larger than the limit.
-    pub(super) fn body_too_large() -> Rejection {
-        Rejection::new(413, "request body too large")
+    /// The body is larger than this number of bytes.
+    pub(super) fn body_too_large(max: usize) -> Rejection {
+        Rejection::new(413, format!("request body too large; expected at most {max} bytes"))
     }
 
     /// A client takes this server for a proxy.
     pub(super) fn no_tunnel() -> Rejection {
-        let detail = "CONNECT: this server is no proxy".to_owned();
+        let detail = "CONNECT is not supported".to_owned();
         Rejection { status: 405, detail, allow: Some("GET, HEAD, POST") }
     }
 

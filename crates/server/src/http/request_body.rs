@@ -19,7 +19,7 @@ pub(super) async fn read(mut body: Incoming, service: &Service) -> Result<Bytes,
     let max = service.limits.body_bytes;
     // Nothing of a body is read that is announced to be too large.
     if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > max) {
-        return Err(Rejection::body_too_large());
+        return Err(Rejection::body_too_large(max));
     }
     let mut reading = pin!(collect(&mut body, max));
     // Nearly always the body has arrived with the head, so that no timer is needed.
@@ -43,7 +43,7 @@ async fn collect(body: &mut Incoming, max: usize) -> Result<Bytes, Rejection> {
         // parser might find a request in them.
         let data = frame.into_data().map_err(|_| Rejection::bad_request("unexpected trailers"))?;
         if first.len().max(joined.len()) + data.len() > max {
-            return Err(Rejection::body_too_large());
+            return Err(Rejection::body_too_large(max));
         }
         if first.is_empty() && joined.is_empty() {
             first = data;

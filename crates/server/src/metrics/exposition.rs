@@ -109,7 +109,7 @@ impl Exposition {
         gauge(
             encoder,
             "wall_clock_behind_seconds",
-            "How far the wall clock is behind the server's time, after it was more than a minute",
+            "How far the wall clock is behind the server's clock, once that was more than a minute",
             i64::try_from(behind).unwrap_or(i64::MAX),
         )?;
         gauge(encoder, "keys", "Number of states kept in memory", whole(stats.keys))?;
@@ -120,7 +120,13 @@ impl Exposition {
             whole(stats.max_keys),
         )?;
         let help = "Number of operations on new keys that were decided by when_full because the store was full";
-        counter(encoder, "keys_rejected", help, stats.rejected)
+        counter(encoder, "keys_rejected", help, stats.rejected)?;
+        gauge(encoder, "ids", "Number of operations remembered by their ids", whole(stats.ids))?;
+        let help = "Maximum number of operations remembered by their ids";
+        gauge(encoder, "ids_limit", help, whole(stats.max_ids))?;
+        let help = "Number of operations that were done and not remembered by their ids, \
+                    because the policy had used up its share";
+        counter(encoder, "ids_unremembered", help, stats.unremembered)
     }
 
     fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -26,13 +26,14 @@ impl Exposition {
         counter(encoder, "degraded_answers", help, sources.degraded())?;
         let help = "Number of operations that the store did not answer";
         counter(encoder, "store_failures", help, stats.failures)?;
-        let help = "Whether the store is asked only now and then because it fails (1) or not (0)";
+        let help = "Whether the store fails, so that it gets only probes (1), or not (0)";
         gauge(encoder, "breaker_open", help, i64::from(stats.is_open))?;
         let help = "Number of keys to charge to the store when it is available again";
         gauge(encoder, "layer_uncharged_keys", help, whole(stats.uncharged_keys))?;
-        let help = "Number of checks allowed without the store and never charged to it, for lack of layer memory";
+        let help = "Number of checks allowed without the store and never charged to it, because layer memory was full";
         counter(encoder, "layer_lost", help, stats.lost)?;
-        let help = "Number of checks allowed after the store was asked and did not answer";
+        let help =
+            "Number of checks that were sent to the store, got no reply and were then allowed";
         counter(encoder, "layer_unanswered", help, stats.unanswered)?;
         let help = "Memory in use by the layers";
         gauge(encoder, "layer_memory_bytes", help, whole(stats.memory))?;
@@ -56,7 +57,7 @@ impl Exposition {
         nodes: u32,
     ) -> fmt::Result {
         let help =
-            "Maximum cost that all servers together admit to a key beyond a limit of the policy";
+            "Maximum cost that all servers together admit for a key beyond a limit of the policy";
         let name = "over_admission_bound";
         let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         let policies = self.engine.policies();
@@ -74,7 +75,7 @@ impl Exposition {
 
 /// Encodes who has decided.
 fn answers(encoder: &mut DescriptorEncoder<'_>, sources: &SourceCounters) -> fmt::Result {
-    let help = "Number of checks and reservations that were decided, by where";
+    let help = "Number of checks and reservations, by the source of the decision";
     let mut metric = encoder.encode_descriptor("answers", help, None, MetricType::Counter)?;
     for source in Source::ALL {
         let labels = [("source", source.name())];

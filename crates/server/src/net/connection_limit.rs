@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct ConnectionLimit {
     max: MaxConnections,
-    open: Mutex<Open>,
+    counts: Mutex<Counts>,
 }
 
 /// Maximum numbers of open connections.
@@ -19,7 +19,7 @@ pub(crate) struct MaxConnections {
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct Counts {
     total: usize,
     by_peer: HashMap<IpAddr, usize>,
     refused: u64,
@@ -34,7 +34,7 @@ pub(crate) struct ConnectionPermit {
 
 impl ConnectionLimit {
     pub(crate) fn new(max: MaxConnections) -> ConnectionLimit {
-        ConnectionLimit { max, open: Mutex::default() }
+        ConnectionLimit { max, counts: Mutex::default() }
     }
 
     /// Returns a permit for a client at this address, unless a limit is reached.
@@ -43,41 +43,41 @@ impl ConnectionLimit {
         address: IpAddr,
     ) -> Option<ConnectionPermit> {
         let peer = peer(address);
-        self.with(|open| {
-            let own = open.by_peer.get(&peer).copied().unwrap_or(0);
-            if open.total >= self.max.total || own >= self.max.per_peer {
-                open.refused += 1;
+        self.with(|counts| {
+            let own = counts.by_peer.get(&peer).copied().unwrap_or(0);
+            if counts.total >= self.max.total || own >= self.max.per_peer {
+                counts.refused += 1;
                 return None;
             }
-            open.total += 1;
-            open.by_peer.insert(peer, own + 1);
+            counts.total += 1;
+            counts.by_peer.insert(peer, own + 1);
             Some(ConnectionPermit { limit: Arc::clone(self), peer })
         })
     }
 
     /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
-        self.with(|open| open.total)
+        self.with(|counts| counts.total)
     }
 
     /// Returns how many connections were refused so far.
     pub(crate) fn refused(&self) -> u64 {
-        self.with(|open| open.refused)
+        self.with(|counts| counts.refused)
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Open) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Counts) -> T) -> T {
         // A panic elsewhere cannot have left the numbers inconsistent.
-        act(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.limit.with(|open| {
-            open.total = open.total.saturating_sub(1);
-            match open.by_peer.get_mut(&self.peer) {
+        self.limit.with(|counts| {
+            counts.total = counts.total.saturating_sub(1);
+            match counts.by_peer.get_mut(&self.peer) {
                 Some(own) if *own > 1 => *own -= 1,
-                _ => drop(open.by_peer.remove(&self.peer)),
+                _ => drop(counts.by_peer.remove(&self.peer)),
             }
         });
     }
@@ -111,7 +111,7 @@ mod tests {
         let acquired: Vec<bool> = addresses.iter().map(acquire).collect();
         assert_eq!(limit.open(), permits.len());
         drop(permits);
-        assert_eq!((limit.open(), limit.with(|open| open.by_peer.len())), (0, 0));
+        assert_eq!((limit.open(), limit.with(|counts| counts.by_peer.len())), (0, 0));
         acquired
     }
 

@@ -16,6 +16,18 @@ use crate::engine::StoreHandle;
 use crate::limits::{ConnectionLimits, HttpLimits, RespLimits};
 
 /// Describes a [`Server`].
+///
+/// ```
+/// use tollgate_server::{MemoryStore, RespLimits, Server};
+///
+/// let store = MemoryStore::builder().max_keys(100_000).build()?;
+/// let mut limits = RespLimits::default();
+/// limits.connections = 100;
+/// let address = "127.0.0.1:0".parse()?;
+/// let builder = Server::builder().memory(store).resp(address).resp_limits(limits).threads(1);
+/// assert!(builder.start()?.resp().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a builder does nothing until it starts"]
 pub struct ServerBuilder {
     pub(super) store: Option<StoreHandle>,

@@ -125,7 +125,7 @@ pub(crate) const CASES: [(&str, &str); 27] = [
     ),
     (
         "[store]\nmax_key = 1",
-        "2:1: unknown key store.max_key; expected url, prefix, max_keys, when_full, timeout, \
+        "2:1: unknown key store.max_key; expected url, prefix, hash_key_file, max_keys, when_full, timeout, \
          nodes or layer_memory (did you mean \"max_keys\"?)",
     ),
     (

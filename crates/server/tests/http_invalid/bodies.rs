@@ -4,7 +4,7 @@ use crate::case::{Case, Reply};
 use crate::support::http::post;
 
 const INVALID_CHUNK: &str = "malformed request body";
-const TOO_LARGE: &str = "request body too large";
+const TOO_LARGE: &str = "request body too large; expected at most 65536 bytes";
 const HEAD: &str = "POST /v1/peek HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n";
 
 /// The response to a peek of the policy `default` with an unused key.

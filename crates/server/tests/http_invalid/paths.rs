@@ -75,7 +75,8 @@ fn heads() -> Vec<Case> {
         // A response to HEAD has no body, even if it has a content-length (RFC 9110, 9.3.2).
         Case::closes(
             "HEAD /healthz HTTP/1.1\r\nhost: t\r\ncontent-length: 65537\r\n\r\n",
-            Reply::problem(413, "request body too large").closing_head(),
+            Reply::problem(413, "request body too large; expected at most 65536 bytes")
+                .closing_head(),
         ),
         Case::closes(
             "HEAD /healthz HTTP/1.1\r\n\r\n",

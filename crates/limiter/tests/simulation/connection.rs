@@ -16,7 +16,7 @@ use crate::timeline::Timeline;
 use crate::trace::Operation;
 
 /// The store as a node sees it.
-pub(crate) struct Link(Arc<Path>);
+pub(crate) struct Connection(Arc<Path>);
 
 /// The way to the store and back.
 struct Path {
@@ -38,11 +38,18 @@ struct Journey {
     error_after: Option<Duration>,
 }
 
-impl Link {
-    pub(crate) fn new(node: usize, world: &World, rng: Rng) -> Link {
+impl Connection {
+    pub(crate) fn new(node: usize, world: &World, rng: Rng) -> Connection {
         let World { plan, server, timeline, sabotage, .. } = world;
         let (plan, server, rng) = (Arc::clone(plan), Arc::clone(server), Mutex::new(rng));
-        Link(Arc::new(Path { node, plan, server, timeline: *timeline, sabotage: *sabotage, rng }))
+        Connection(Arc::new(Path {
+            node,
+            plan,
+            server,
+            timeline: *timeline,
+            sabotage: *sabotage,
+            rng,
+        }))
     }
 }
 
@@ -120,7 +127,7 @@ impl Journey {
     }
 }
 
-impl Store for Link {
+impl Store for Connection {
     fn apply<'a>(
         &'a self,
         ops: &'a [Op<'a>],
