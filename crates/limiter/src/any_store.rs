@@ -112,6 +112,10 @@ impl Store for AnyStore {
     ) -> Apply<'a> {
         self.store.apply(ops, at, out)
     }
+
+    fn joins(&self, op: &Op<'_>) -> bool {
+        self.store.joins(op)
+    }
 }
 
 impl LimiterStore for AnyStore {}

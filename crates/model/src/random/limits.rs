@@ -10,6 +10,8 @@ use crate::{Limit, Rule, Window};
 
 const GREATEST_NUMBER: u64 = (1 << 32) - 1;
 const LONGEST_DRAIN: u64 = 1 << 51;
+/// Most requests of a log, slots of counters, and leases.
+const MOST_ENTRIES: u64 = 10_000;
 
 /// All instants of a comparison are before this.
 pub(crate) const END_OF_TIME: u64 = 1 << 52;
@@ -29,12 +31,21 @@ pub fn limit(rng: &mut Rng, algorithm: Algorithm) -> (String, Limit) {
         Algorithm::Ar1 => ar1(rng),
         Algorithm::Concurrency => concurrency(rng),
     };
-    // Not accepted for the log: an attacker could grow it.
-    let count_denied = algorithm != Algorithm::SlidingLog && rng.percent(17);
+    let count_denied = may_count_denied(&rule) && rng.percent(17);
     if count_denied {
         line.push_str(" count-denied");
     }
     (line, Limit { rule, count_denied })
+}
+
+/// Returns whether denied attempts may count: not where there is a slot for each of too many instants.
+fn may_count_denied(rule: &Rule) -> bool {
+    match rule {
+        Rule::Slots { window, resolution, .. } => {
+            *resolution > 1 && window / resolution + 2 <= MOST_ENTRIES
+        }
+        _ => true,
+    }
 }
 
 /// Returns the limit without a bound.
@@ -142,6 +153,7 @@ fn request(rng: &mut Rng) -> (String, Rule) {
 
 fn log(rng: &mut Rng) -> (String, Rule) {
     let (n, period) = rate(rng);
+    let n = n.min(MOST_ENTRIES);
     let rule = Rule::Slots { n, window: period.ticks, resolution: 1, strict: false };
     (format!("sliding-log {n}/{}", period.text), rule)
 }
@@ -152,7 +164,8 @@ fn counters(rng: &mut Rng) -> (String, Rule) {
     let mut line = format!("sliding-counters {n}/{}", period.text);
     let mut resolution = window / 60;
     if resolution == 0 || rng.percent(80) {
-        resolution = resolution_within(rng, window);
+        let finest = if n > MOST_ENTRIES { window.div_ceil(MOST_ENTRIES - 2) } else { 1 };
+        resolution = resolution_within(rng, window).max(finest);
         line.push_str(&format!(" resolution {}", written(resolution).text));
     }
     let (edge, strict) = rng.pick(&[("", true), (" edge strict", true), (" edge lenient", false)]);
@@ -208,7 +221,7 @@ fn ar1(rng: &mut Rng) -> (String, Rule) {
 }
 
 fn concurrency(rng: &mut Rng) -> (String, Rule) {
-    let leases = number(rng);
+    let leases = number(rng).min(MOST_ENTRIES);
     let period = period(rng);
     let ttl = period.ticks;
     let line = format!("concurrency {leases} ttl {}", period.text);

@@ -58,7 +58,7 @@ fn the_number_of_bounds_is_limited() {
     let policy = |number: usize| {
         let limit = 20 * (number + 1);
         format!(
-            "[policy.p{number:05}]\nlimits = [\"sliding-log {limit}/day\"]\n\
+            "[policy.p{number:05}]\nlimits = [\"fixed-window {limit}/day\"]\n\
              distribution = \"prefetch\"\n"
         )
     };
