@@ -30,8 +30,9 @@ pub struct Outcome {
 /// [`LimitStorage::check_word`](crate::storage::LimitStorage::check_word) is a faster way to the same decision. A store
 /// that decides outside this process, such as a script in Redis, repeats its rules. Tests hold them
 /// all to the same decisions. `handle` is what the leases and reservations of the operation's id are
-/// found by, a hash that the store makes with [`OpStorage::hash_handle`]. Remembering ids is left to the store; see
-/// [`IdempotencyCache`](crate::storage::IdempotencyCache).
+/// found by, a hash that the store makes with
+/// [`OpStorage::hash_handle`](crate::storage::OpStorage::hash_handle). Remembering ids is left to the
+/// store; see [`IdempotencyCache`](crate::storage::IdempotencyCache).
 ///
 /// ```
 /// use tollgate_core::storage::decide;

@@ -59,6 +59,26 @@ pub use tollgate_core::MAX_COALESCED;
 const MIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The settings of the layers around a remote store.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use tollgate::layers::Layers;
+/// use tollgate::{AnyStore, MemoryStore};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// // A store of your own, or a `RedisStore`.
+/// let store = Arc::<MemoryStore>::default();
+/// let layers = Layers::new().timeout(Duration::from_millis(50)).nodes(4);
+/// let store = AnyStore::layered(layers.around(store));
+/// let api = store.limiter("api", ["gcra 100/s burst 200"])?;
+/// assert!(api.check("customer-7").await?.allowed);
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(example())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "settings do nothing until they are put around a store"]
 pub struct Layers {

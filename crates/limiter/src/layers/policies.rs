@@ -12,6 +12,22 @@ use tollgate_core::Name;
 use super::distribution::Distribution;
 
 /// What a check returns while the store is unavailable.
+///
+/// ```
+/// use tollgate::layers::OnFailure;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = tollgate::open("memory:").await?;
+/// // The default: a request that cannot be counted passes, and is marked as degraded.
+/// let api = store.limiter("api", ["gcra 100/s"])?.with_on_failure(OnFailure::Allow);
+/// // Rather no login than one that is not counted.
+/// let login = store.limiter("login", ["gcra 1/s"])?.with_on_failure(OnFailure::Deny);
+/// assert!(!api.check("customer-7").await?.degraded);
+/// assert!(login.check("203.0.113.9").await?.allowed);
+/// # Ok(())
+/// # }
+/// # futures_executor::block_on(example()).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnFailure {

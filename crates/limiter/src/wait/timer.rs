@@ -28,7 +28,7 @@ mod virtual_time {
             VirtualTime(())
         }
 
-        /// Lets time pass. Nobody is woken: poll again what may be ready.
+        /// Lets time pass. No task is woken: poll again what may be ready.
         pub(in super::super) fn advance(&self, by: Duration) {
             NOW.set(NOW.get().map(|now| now + by));
         }

@@ -68,7 +68,7 @@ async fn a_check_that_is_not_polled_does_not_hold_up_a_distributed_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn callers_without_patience_notice_an_outage() {
+async fn callers_that_wait_for_less_than_the_timeout_notice_an_outage() {
     for on_failure in [OnFailure::Allow, OnFailure::Local] {
         let setup = Setup::new(&["gcra 1/h burst 10"], on_failure);
         setup.remote.set(Mode::Silent);
