@@ -216,3 +216,40 @@ fn what_was_allowed_is_charged_afterwards() {
         assert_eq!(refunded.remaining, Some(10), "1 before, and at most 10 of the 30");
     });
 }
+
+/// A paused server does what it was sent when it resumes, and what it was not sent is charged: nothing is lost, also
+/// where one operation of a call waits for another (a calendar window may have to be asked for).
+#[test]
+fn what_was_not_sent_is_charged_afterwards() {
+    for distribution in [WriteBehind::default().into(), Distribution::Strict] {
+        let Some(scene) = Scene::new(distribution) else { return };
+        let paced = scene.store.limiter("paced", ["fixed-window 100000/year"]).unwrap();
+        let paced = paced.with_distribution(distribution);
+        Runtime::new().unwrap().block_on(async {
+            let mut admitted = 0;
+            for pause in [false, true, false] {
+                if pause {
+                    scene.server.pause();
+                }
+                for _ in 0..20 {
+                    admitted += u64::from(check(&paced, "a").await.unwrap().allowed);
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                if pause {
+                    scene.server.resume();
+                }
+                within(NOTICE, "the store decides", async |round| {
+                    scene.is_healthy(&format!("{pause} {round}")).await
+                })
+                .await;
+            }
+            let used = async || {
+                // An operation with an id goes to the store.
+                let peek = paced.key("a").id("peek").peek().await.unwrap();
+                100_000 - peek.remaining.unwrap()
+            };
+            let what = format!("{distribution}: all that was admitted is counted");
+            within(NOTICE, &what, async |_| used().await == admitted).await;
+        });
+    }
+}

@@ -129,17 +129,19 @@ impl RedisStore {
     ) {
         let (parts, out): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let tasks = Task::of_all(&parts);
-        let results = self.run_tasks(&tasks, at).await;
-        let mut out = parts.iter().zip(out);
+        let sizes = tasks.iter().map(Task::len).collect();
+        let mut asked = Asked { out, sizes, sent: vec![false; tasks.len()] };
+        let results = self.run_tasks(&tasks, at, &mut asked.sent).await;
+        let mut out = parts.iter().zip(&mut asked.out);
         for (task, result) in tasks.iter().zip(results) {
             let out = out.by_ref().take(task.len());
             match result {
                 Ok(decisions) => {
                     for ((part, out), decision) in out.zip(decisions) {
-                        *out = Ok(decision.answer(&part.op));
+                        **out = Ok(decision.answer(&part.op));
                     }
                 }
-                Err(error) => out.for_each(|(_, out)| *out = Err(error.clone())),
+                Err(error) => out.for_each(|(_, out)| **out = Err(error.clone())),
             }
         }
     }
@@ -156,22 +158,24 @@ impl RedisStore {
                 decisions.into_iter().next().ok_or_else(StoreError::unanswered)
             })
         };
-        self.run_tasks(&tasks, at).await.into_iter().map(one).collect()
+        let mut sent = vec![false; tasks.len()];
+        self.run_tasks(&tasks, at, &mut sent).await.into_iter().map(one).collect()
     }
 
     /// Runs each task in its slot; those of one slot in their order. Returns a decision for each operation
-    /// of a task.
+    /// of a task, and notes which of them it sends.
     async fn run_tasks(
         &self,
         tasks: &[Task<'_, '_, '_>],
         at: Option<Time>,
+        sent: &mut [bool],
     ) -> Vec<Result<Decisions, StoreError>> {
         let mut whens = vec![When::new(at); tasks.len()];
         let mut out: Vec<Option<Result<Decisions, StoreError>>> =
             tasks.iter().map(|_| None).collect();
         // The first of the undecided is always sent, so that each round decides it or asks once more.
         while out.iter().any(Option::is_none) {
-            self.call_undecided(tasks, &mut whens, &mut out).await;
+            self.call_undecided(tasks, &mut whens, &mut out, sent).await;
         }
         out.into_iter().flatten().collect()
     }
@@ -182,19 +186,21 @@ impl RedisStore {
         tasks: &[Task<'_, '_, '_>],
         whens: &mut [When],
         out: &mut [Option<Result<Decisions, StoreError>>],
+        sent: &mut [bool],
     ) {
-        let undecided = tasks.iter().zip(whens).zip(out).filter(|(_, out)| out.is_none());
-        let undecided: Vec<_> = undecided.map(|((task, when), out)| (task, when, out)).collect();
-        let in_order: Vec<&Task<'_, '_, '_>> = undecided.iter().map(|(task, ..)| *task).collect();
-        let sent = undecided.into_iter().zip(ready(&in_order)).filter(|(_, ready)| *ready);
-        let (sent, calls): (Vec<_>, Vec<Call>) = sent
-            .map(|(sent, _)| {
-                let call = sent.0.call(sent.1, &self.prefix, &self.scripts);
-                (sent, call)
+        let undecided = tasks.iter().zip(whens).zip(out).zip(sent);
+        let undecided: Vec<_> = undecided.filter(|((_, out), _)| out.is_none()).collect();
+        let in_order: Vec<_> = undecided.iter().map(|(((task, _), _), _)| *task).collect();
+        let ready = undecided.into_iter().zip(ready(&in_order)).filter(|(_, ready)| *ready);
+        let (asked, calls): (Vec<_>, Vec<Call>) = ready
+            .map(|((((task, when), out), sent), _)| {
+                *sent = true;
+                let call = task.call(when, &self.prefix, &self.scripts);
+                ((task, when, out), call)
             })
             .unzip();
         let replies = self.connection.send(&calls).await;
-        for (((task, when, out), call), reply) in sent.into_iter().zip(&calls).zip(replies) {
+        for (((task, when, out), call), reply) in asked.into_iter().zip(&calls).zip(replies) {
             *out = interpret(reply.and_then(|bytes| task.parse(bytes, &call.terms)), when);
         }
     }
@@ -236,6 +242,31 @@ fn decide_locally(op: &Op<'_>) -> Option<Result<Decision, StoreError>> {
     });
     op.report(limits.clone().map(|limit| limit.status()));
     Some(Ok(remote_decision(true, limits)))
+}
+
+/// The places of the answers to some tasks. If the caller gives up, those that were never sent are refused, so that it
+/// knows that they were not done.
+struct Asked<'o> {
+    out: Vec<&'o mut Result<Decision, StoreError>>,
+    /// Number of operations of each task.
+    sizes: Vec<usize>,
+    /// Whether each task was sent.
+    sent: Vec<bool>,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let mut out = self.out.iter_mut();
+        for (size, sent) in self.sizes.iter().zip(&self.sent) {
+            for out in out.by_ref().take(*size).filter(|out| !sent && has_no_answer(out)) {
+                **out = Err(StoreError::refused("not sent in time"));
+            }
+        }
+    }
+}
+
+fn has_no_answer(out: &Result<Decision, StoreError>) -> bool {
+    out.as_ref().is_err_and(StoreError::is_unanswered)
 }
 
 /// An operation whose limits live in several slots.

@@ -306,8 +306,9 @@ fn has_written((op, out): (&Op<'_>, &Result<Decision, StoreError>)) -> bool {
     }
 }
 
-/// Returns why the store failed, if it did.
+/// Returns why the store failed, if it did. That something was not sent is less of a reason than that something was
+/// not answered.
 fn failure(out: &[Result<Decision, StoreError>]) -> Option<StoreError> {
-    let mut errors = out.iter().filter_map(|out| out.as_ref().err());
-    errors.rfind(|error| is_failure(error)).cloned()
+    let failures = || out.iter().filter_map(|out| out.as_ref().err()).filter(|it| is_failure(it));
+    failures().find(|error| !error.is_refused()).or_else(|| failures().next_back()).cloned()
 }
