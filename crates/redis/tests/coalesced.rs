@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use support::errors::with_causes;
+use support::limits::with_count_denied;
 use support::operations::{Operation, apply_all, connect, policy};
 use tokio::runtime::Runtime;
 use tollgate_core::contract::{ALGORITHMS, limit_line};
@@ -62,14 +63,12 @@ struct Case {
 
 /// Generates limits: mostly such as share calls.
 fn limits() -> impl Strategy<Value = Vec<String>> {
-    let suffix = prop_oneof![12 => Just(""), 1 => Just(" count-denied")];
+    let counts_denied = proptest::bool::weighted(1.0 / 13.0);
     let algorithm = prop_oneof![
         9 => select(&ALGORITHMS[..9]),
         1 => select(&ALGORITHMS[..]),
     ];
-    let line = (algorithm.prop_flat_map(limit_line), suffix).prop_map(|(line, suffix)| {
-        if line.starts_with("sliding-log") { line } else { line + suffix }
-    });
+    let line = (algorithm.prop_flat_map(limit_line), counts_denied).prop_map(with_count_denied);
     let line = prop_oneof![12 => line, 1 => Just("unlimited".to_owned())];
     prop_oneof![
         3 => proptest::collection::vec(line.clone(), 1),

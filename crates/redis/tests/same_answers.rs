@@ -12,6 +12,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use support::errors::with_causes;
+use support::limits::with_count_denied;
 use tokio::runtime::Runtime;
 use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
 use tollgate_core::{
@@ -55,9 +56,8 @@ fn own_costs() -> impl Strategy<Value = [Option<u64>; 3]> {
 fn cases(algorithm: &'static str) -> impl Strategy<Value = Case> {
     let first = (limit_line(algorithm), limit_line(algorithm));
     let other = proptest::sample::select(&ALGORITHMS[..]).prop_flat_map(|algorithm| {
-        let denied = if algorithm == "sliding-log" { "" } else { " count-denied" };
-        let suffix = proptest::sample::select(vec!["", "", "", denied]);
-        (limit_line(algorithm), suffix).prop_map(|(line, suffix)| line + suffix)
+        let counts_denied = proptest::bool::weighted(0.25);
+        (limit_line(algorithm), counts_denied).prop_map(with_count_denied)
     });
     // Sometimes the first limit is there twice: each position has a state of its own.
     let others = (proptest::collection::vec(other, 0..3), proptest::bool::weighted(0.1));

@@ -4,5 +4,6 @@
 
 pub(crate) mod calendar;
 pub(crate) mod errors;
+pub(crate) mod limits;
 pub(crate) mod operations;
 pub(crate) mod workers;
