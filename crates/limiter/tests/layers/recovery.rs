@@ -221,6 +221,23 @@ async fn a_charge_that_was_refused_is_charged_by_what_still_counts() {
     assert!((5..=7).contains(&remaining), "{remaining}");
 }
 
+/// It may be done, although the second attempt certainly is not.
+#[tokio::test(start_paused = true)]
+async fn a_charge_without_a_reply_that_is_then_refused_is_charged_once() {
+    let setup = Setup::new(&["gcra 1/h burst 10"], OnFailure::Allow);
+    setup.remote.set(Mode::Fails);
+    for _ in 0..3 {
+        assert!(setup.check().await.degraded);
+    }
+    setup.remote.set(Mode::LosesReplies);
+    setup.layers().flush().await;
+    setup.remote.set(Mode::Fails);
+    setup.layers().flush().await;
+    setup.remote.set(Mode::Answers);
+    setup.layers().flush().await;
+    assert_eq!((setup.remaining(), setup.stats().uncharged_keys), (Some(7), 0));
+}
+
 /// Its id is forgotten by then, so that it could be done twice.
 #[tokio::test(start_paused = true)]
 async fn a_charge_without_a_reply_is_not_repeated_for_ever() {

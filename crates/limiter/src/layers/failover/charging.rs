@@ -47,7 +47,7 @@ impl Fallback {
         used_before(&self.counts().allowed, &reset, None).into_iter().collect()
     }
 
-    /// Counts again what the store has refused to book, so that it shrinks until it is charged.
+    /// Counts again what the store has certainly not booked, so that it shrinks until it is charged.
     fn put_back(&self, hash: Hash, charge: &Charge) {
         let items = charge.items();
         if self.uncharged.charged(hash) {
@@ -103,7 +103,7 @@ impl Charging<'_> {
         for ((hash, charge), result) in keys {
             match result {
                 Err(error) if super::is_failure(&error) => {
-                    if error.is_refused() {
+                    if error.is_refused() && !charge.is_repeated {
                         self.fallback.put_back(hash, &charge);
                     }
                     self.keys.push((hash, charge));

@@ -58,11 +58,13 @@ pub(super) struct Charge {
     id: WriteId,
     /// When it still counted, in microseconds.
     pub(super) since: u64,
+    /// Whether it was sent before and not answered, so that it may be done.
+    pub(super) is_repeated: bool,
 }
 
 impl Charge {
     pub(super) fn new(op: &Arc<OwnedOp>, costs: Costs, id: WriteId, since: u64) -> Charge {
-        Charge { op: Arc::clone(op), costs, id, since }
+        Charge { op: Arc::clone(op), costs, id, since, is_repeated: false }
     }
 
     pub(super) fn items(&self) -> Vec<Item<'_>> {
@@ -164,8 +166,9 @@ impl UnchargedKeys {
         let mut keys = self.keys.lock(hash)?;
         let key = keys.get_mut(hash)?;
         key.charge.take_if(|charge| self.is_over(charge, now));
-        if key.charge.is_none() {
-            key.charge = drain(&key.op);
+        match &mut key.charge {
+            Some(charge) => charge.is_repeated = true,
+            none => *none = drain(&key.op),
         }
         if key.charge.is_none() {
             self.states.fetch_sub(key.op.len(), Ordering::Relaxed);
