@@ -89,7 +89,7 @@ async fn within(time: Duration, what: &str, mut holds: impl AsyncFnMut(usize) ->
     }
 }
 
-/// Breaks the store, sees the failure modes answer, mends it, and sees the store answer, whoever decides the checks.
+/// Breaks the store, sees the failure modes answer, mends it, and sees the store answer, with every distribution.
 fn survives(what: &str, fail: impl Fn(&Scene), mend: impl Fn(&Scene)) {
     let local = [WriteBehind::default().into(), Prefetch::default().into()];
     for distribution in local.into_iter().chain([Distribution::Strict]) {
