@@ -7,12 +7,12 @@ mod connection;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzing;
 mod handle;
+mod head;
 mod json_body;
 mod openapi;
 mod pages;
 mod query;
 mod rejection;
-mod request;
 mod request_body;
 mod respond;
 mod response;

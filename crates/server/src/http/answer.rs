@@ -7,10 +7,11 @@ use hyper::Version;
 use hyper::body::{Bytes, Incoming};
 use hyper::http::request::Parts;
 
+use super::call::Call;
 use super::connection::Connection;
 use super::handle::handle;
+use super::head::check_head;
 use super::rejection::Rejection;
-use super::request::{Method, Request, check_head};
 use super::request_body;
 use super::response::Response;
 use super::response_body::ResponseBody;
@@ -22,22 +23,23 @@ pub(super) async fn answer(
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<ResponseBody>, Infallible> {
     let mut open = connection.progress.begin();
-    let (mut head, body) = request.into_parts();
+    let (head, body) = request.into_parts();
     let body = read_body(&connection, &head, body).await;
-    let fields = std::mem::take(&mut head.headers);
+    let Parts { method, uri, version, headers, .. } = head;
     let response = match &body {
         Ok(body) => {
-            let request = Request::new(&head, &fields, body);
-            let span = trace::request(request.path(), trace::parent(&fields));
-            let mut response = Response::reusing(fields);
-            handle(&connection.service, &request, &mut response).await;
+            let service = &connection.service;
+            let span = trace::request(uri.path(), trace::parent(&headers));
+            let call = Call::parse(&method, &uri, &headers, body, service.limits.batch);
+            let mut response = Response::reusing(headers);
+            handle(service, call, &mut response).await;
             trace::record_status(&span, response.status);
             response
         }
         Err(rejection) => {
-            let mut response = Response::reusing(fields);
+            let mut response = Response::reusing(headers);
             rejection.write_to(&mut response);
-            if head.version != Version::HTTP_2 {
+            if version != Version::HTTP_2 {
                 // What is left of the request cannot be told from the next one.
                 response.closes = true;
                 open.leave_rest();
@@ -45,7 +47,7 @@ pub(super) async fn answer(
             response
         }
     };
-    Ok(response.into_hyper(Method::new(&head.method), connection.unsent.as_ref()))
+    Ok(response.into_hyper(&method, connection.unsent.as_ref()))
 }
 
 async fn read_body(

@@ -1,11 +1,13 @@
 //! What a request asks for: its checks, and how they are answered.
 
+use hyper::header::ORIGIN;
+use hyper::{HeaderMap, Method, Uri};
 use smallvec::{SmallVec, smallvec};
 use tollgate_core::{Act, LimitStatuses};
 
 use super::check_request::CheckRequest;
+use super::head::is_json;
 use super::rejection::Rejection;
-use super::request::Request;
 use super::routes::{self, Page, Route};
 use super::{json_body, query};
 use crate::engine::operation::Operation;
@@ -14,7 +16,7 @@ use crate::engine::policies::Policies;
 /// The operations of one request. Nearly all have one.
 pub(super) type Operations<'a> = SmallVec<[Operation<'a>; 1]>;
 
-/// A parsed request.
+/// A parsed request, whatever version of the protocol carried it.
 pub(super) struct Call<'b> {
     pub(super) format: Format,
     pub(super) checks: SmallVec<[CheckRequest<'b>; 1]>,
@@ -34,25 +36,30 @@ pub(super) enum Format {
 }
 
 impl<'b> Call<'b> {
-    /// Parses a request.
+    /// Parses a request that has arrived whole.
     ///
     /// # Errors
     /// Fails if there is no such route, or if the body or the query is invalid.
-    pub(super) fn parse(request: &Request<'b>, max_batch: usize) -> Result<Call<'b>, Rejection> {
-        let (path, query) = request.target.split_once('?').unwrap_or((request.target, ""));
+    pub(super) fn parse(
+        method: &Method,
+        uri: &'b Uri,
+        fields: &HeaderMap,
+        body: &'b [u8],
+        max_batch: usize,
+    ) -> Result<Call<'b>, Rejection> {
         let call = |format, checks| Call { format, checks };
-        Ok(match routes::find(request.method, path)? {
-            Route::Act(_) | Route::Batch if request.has_origin => {
+        Ok(match routes::find(method, uri.path())? {
+            // Browsers add it for scripts of web pages.
+            Route::Act(_) | Route::Batch if fields.contains_key(ORIGIN) => {
                 return Err(Rejection::web_page());
             }
-            Route::Act(_) | Route::Batch if !request.is_json => return Err(Rejection::not_json()),
-            Route::Act(act) => call(Format::One, smallvec![json_body::one(act, request.body)?]),
+            Route::Act(_) | Route::Batch if !is_json(fields) => return Err(Rejection::not_json()),
+            Route::Act(act) => call(Format::One, smallvec![json_body::one(act, body)?]),
             Route::Batch => {
-                let checks = json_body::many(Act::Check, request.body, max_batch)?;
-                call(Format::Batch, checks.into())
+                call(Format::Batch, json_body::many(Act::Check, body, max_batch)?.into())
             }
             Route::Proxy => {
-                let (check, deny_status) = query::parse(query)?;
+                let (check, deny_status) = query::parse(uri.query().unwrap_or_default())?;
                 call(Format::Proxy { deny_status }, smallvec![check])
             }
             Route::Page(page) => call(Format::Page(page), SmallVec::new()),

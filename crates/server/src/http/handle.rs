@@ -4,7 +4,6 @@ use smallvec::smallvec;
 
 use super::call::Call;
 use super::rejection::Rejection;
-use super::request::Request;
 use super::respond::respond;
 use super::response::Response;
 use super::service::Service;
@@ -12,21 +11,25 @@ use crate::engine::Answers;
 use crate::engine::policies::Policies;
 
 /// Answers a request.
-pub(super) async fn handle(service: &Service, request: &Request<'_>, response: &mut Response) {
+pub(super) async fn handle(
+    service: &Service,
+    call: Result<Call<'_>, Rejection>,
+    response: &mut Response,
+) {
     // One set of policies for all checks of the request, though a reload may replace it meanwhile.
     let policies = service.engine.policies();
-    if let Err(rejection) = decide(service, request, &policies, response).await {
+    if let Err(rejection) = decide(service, call, &policies, response).await {
         rejection.write_to(response);
     }
 }
 
 async fn decide(
     service: &Service,
-    request: &Request<'_>,
+    call: Result<Call<'_>, Rejection>,
     policies: &Policies,
     response: &mut Response,
 ) -> Result<(), Rejection> {
-    let call = Call::parse(request, service.limits.batch)?;
+    let call = call?;
     let operations = call.operations(policies)?;
     let (engine, worker_id) = (&service.engine, service.worker.id());
     let answers: Answers = match operations.as_slice() {

@@ -9,8 +9,7 @@ use tollgate_core::Limit;
 
 use super::openapi::OPENAPI;
 use super::rejection::Rejection;
-use super::request::JSON;
-use super::response::Response;
+use super::response::{JSON, Response};
 use super::routes::Page;
 use super::service::Service;
 use crate::engine::active_policy::ActivePolicy;

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, Method, StatusCode};
 
-use super::request::Method;
 use super::response_body::{ResponseBody, Unsent};
+
+/// The media type of JSON.
+pub(super) const JSON: &str = "application/json";
 
 /// Size of a body that most decisions fit into.
 const USUAL_BODY_BYTES: usize = 256;
@@ -54,7 +56,7 @@ impl Response {
     /// Converts it for hyper, which adds `date`, and `content-length` where the body is sent.
     pub(super) fn into_hyper(
         mut self,
-        method: Method,
+        method: &Method,
         unsent: Option<&Arc<Unsent>>,
     ) -> hyper::Response<ResponseBody> {
         if self.body.is_empty() {
@@ -65,7 +67,7 @@ impl Response {
         if self.closes {
             self.fields.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if method == Method::Head {
+        if method == Method::HEAD {
             self.fields.insert(CONTENT_LENGTH, self.body.len().into());
             self.body.clear();
         }

@@ -1,8 +1,7 @@
 //! Routes: what a method and a path stand for.
 
+use hyper::Method;
 use tollgate_core::Act;
-
-use super::request::Method;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub(super) enum NoRoute {
 ///
 /// # Errors
 /// Fails if there is no such path, or it has other methods only.
-pub(super) fn find(method: Method, path: &str) -> Result<Route, NoRoute> {
+pub(super) fn find(method: &Method, path: &str) -> Result<Route, NoRoute> {
     let route = match path {
         "/check" => return Ok(Route::Proxy),
         "/v1/check/batch" => Route::Batch,
@@ -53,9 +52,9 @@ pub(super) fn find(method: Method, path: &str) -> Result<Route, NoRoute> {
         }
     };
     match (route, method) {
-        (Route::Page(_), Method::Get | Method::Head) => Ok(route),
+        (Route::Page(_), &Method::GET | &Method::HEAD) => Ok(route),
         (Route::Page(_), _) => Err(NoRoute::Method("GET, HEAD")),
-        (_, Method::Post) => Ok(route),
+        (_, &Method::POST) => Ok(route),
         _ => Err(NoRoute::Method("POST")),
     }
 }

@@ -1,64 +1,12 @@
-//! A request, whatever version of the protocol carried it.
+//! The head of a request: what hyper leaves to its callers to check, and what its fields say.
 
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, ORIGIN, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_TYPE, HOST, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Version};
 
 use super::rejection::Rejection;
-
-/// The media type of JSON.
-pub(super) const JSON: &str = "application/json";
-
-/// A request that has arrived whole.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Request<'b> {
-    pub(super) method: Method,
-    /// Path and query.
-    pub(super) target: &'b str,
-    /// Whether `content-type` says that the body is JSON.
-    pub(super) is_json: bool,
-    pub(super) body: &'b [u8],
-    /// Whether the header `origin` is there, which browsers add for scripts of web pages.
-    pub(super) has_origin: bool,
-}
-
-impl<'b> Request<'b> {
-    pub(super) fn new(head: &'b Parts, fields: &HeaderMap, body: &'b [u8]) -> Request<'b> {
-        Request {
-            method: Method::new(&head.method),
-            target: head.uri.path_and_query().map_or("/", |target| target.as_str()),
-            is_json: fields.get(CONTENT_TYPE).is_some_and(|value| is_json(value.as_bytes())),
-            body,
-            has_origin: fields.contains_key(ORIGIN),
-        }
-    }
-
-    /// Returns the target without its query.
-    pub(super) fn path(&self) -> &'b str {
-        self.target.split('?').next().unwrap_or_default()
-    }
-}
-
-/// The methods that routes distinguish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
-    Get,
-    Head,
-    Post,
-    Other,
-}
-
-impl Method {
-    pub(super) fn new(method: &hyper::Method) -> Method {
-        match *method {
-            hyper::Method::GET => Method::Get,
-            hyper::Method::HEAD => Method::Head,
-            hyper::Method::POST => Method::Post,
-            _ => Method::Other,
-        }
-    }
-}
+use super::response::JSON;
 
 /// Checks what hyper leaves to its callers.
 ///
@@ -106,8 +54,9 @@ fn is_host_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:%[]".contains(&byte)
 }
 
-/// Returns whether a content type is JSON, whatever its parameters.
-fn is_json(content_type: &[u8]) -> bool {
-    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default();
+/// Returns whether `content-type` says that the body is JSON, whatever its parameters.
+pub(super) fn is_json(fields: &HeaderMap) -> bool {
+    let Some(content_type) = fields.get(CONTENT_TYPE) else { return false };
+    let essence = content_type.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
     essence.trim_ascii().eq_ignore_ascii_case(JSON.as_bytes())
 }
