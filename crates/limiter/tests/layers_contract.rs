@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod support;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use support::lasting_store;
 use tokio::runtime::Runtime;
+use tollgate::Store;
 use tollgate::layers::{LayeredStore, Layers};
-use tollgate::{Clock, MemoryStore, Span, Store};
 use tollgate_core::contract::Suite;
 
 /// Longer than any call takes: what fails is the contract, not the time.
@@ -35,10 +38,7 @@ fn assert_contract(store: &LayeredStore, cases: u32, runtime: &Runtime) {
 #[test]
 fn layers_around_memory_keep_the_contract() {
     let runtime = Runtime::new().unwrap();
-    // The suite steps back and forth in time by more than states live, so nothing may be swept.
-    let slack = Span::from_micros(1 << 52);
-    let store = MemoryStore::builder().clock(Clock::manual()).slack(slack).build().unwrap();
-    let layered = layers().around(Arc::clone(&store) as Arc<dyn Store>);
+    let layered = layers().around(lasting_store() as Arc<dyn Store>);
     assert_contract(&layered, cases("TOLLGATE_CASES", 32), &runtime);
     assert!(layered.stats().denied_by_cache > 0, "the suite asks denied keys again");
 }
