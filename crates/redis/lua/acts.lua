@@ -6,20 +6,20 @@
 -- acts on, and sets `changed` if it took or gave anything, or settled a reservation.
 --
 -- Sections included from the rule's own part (see README.md): load, fits, take, check_debt, save, give,
--- give_back, charge_at, refundable, overlap, reset_at, summarize, and where the rule has them convert_cost,
--- release and renew (which say whether a lease was `found`), rename. From reservations.lua: the list of open
--- reservations.
+-- give_back, charge_at, refundable, overlap (and what they begin with), reset_at, summarize, and where the rule has
+-- them convert_cost, release and renew (which say whether a lease was `found`), rename. From reservations.lua: the
+-- open reservations.
 -- `commit_reservation` is rename_reservation or drop_own_reservation, by the operation that is committed.
 -- Sections of this file that others include: take_keeping_reservations, old_expiry, summarize_old,
 -- summarize_new, reload_and_summarize; give_back and charge_at where the rule has none of its own.
 --
--- Expects, read only (`live` to `write_reservations` come from the included sections):
--- luacheck: read globals time cost pack
--- luacheck: read globals live reset_at read_reservations write_reservations
+-- Expects, read only (`live` to `refundable` come from the included sections):
+-- luacheck: read globals time cost pack unpack
+-- luacheck: read globals live reset_at found_at refundable
 -- Expects and assigns (`limit`: see README.md):
--- luacheck: globals limit allowed changed overdrawn reservations applied
+-- luacheck: globals limit allowed changed overdrawn applied open most first_expiry last_expiry
 -- Placeholders (see README.md):
--- luacheck: read globals TAKES COUNT_DENIED OVERDRAWN TAKEN_AT AMOUNT REFUNDABLE EXPIRES_AT HANDLE
+-- luacheck: read globals TAKES COUNT_DENIED OVERDRAWN
 
 --: act peek
 do
@@ -63,8 +63,8 @@ end
 --: take_keeping_reservations
 if limit.reservations_at then
   --+ open_reservations
-  --+ drop_expired_reservations
-  --+ cap_refundable
+  --+ define_walk
+  --+ cap_before_taking
   --+ take
   --+ save
   --+ save_reservations
@@ -96,10 +96,10 @@ do
   --+ summarize_old
   if allowed or COUNT_DENIED then
     --+ open_reservations
+    --+ define_walk
     if cost > 0 then
       local debt_too_large
-      --+ drop_expired_reservations
-      --+ cap_refundable
+      --+ cap_before_taking
       --+ take
       --+ check_debt
       --+ save
@@ -123,8 +123,8 @@ do
   --+ old_expiry
   if live and TAKES then
     --+ open_reservations
+    --+ define_walk
     --+ drop_expired_reservations
-    --+ cap_refundable
     --+ give
     --+ cap_refundable
     --+ save
@@ -145,53 +145,44 @@ end
 -- luacheck: read globals handle
 do
   --+ open_reservations
-  local settled
-  for j, reservation in ipairs(reservations) do
-    if reservation[HANDLE] == handle and time < reservation[EXPIRES_AT] then
-      settled, reservations[j] = reservation, reservations[#reservations]
-      reservations[#reservations] = nil
-      break
-    end
+  --+ find_reservation
+  local settled, settled_at, settled_amount, settled_left = false, 0, 0, 0
+  if found_at then
+    local expires_at
+    settled_at, settled_amount, settled_left, expires_at = unpack('<I7I4I7I7', open, found_at)
+    settled = time < expires_at
   end
   local at = time
   -- If the clock was stepped back, the operation is settled at the instant it was reserved, not before.
-  if settled and settled[TAKEN_AT] > at then at = settled[TAKEN_AT] end
+  if settled and settled_at > at then at = settled_at end
   --+ load
   --+ old_expiry
   local applied = false
   if settled then
-    local before, _ = write_reservations(reservations)
+    --+ define_walk
+    --+ cut_reservation
+    local open_before, most_before, first_before, last_before = open, most, first_expiry, last_expiry
     local actual, debt_too_large, least = cost, false, 0
-    --+ drop_expired_reservations
-    --+ cap_refundable
-    if actual > settled[AMOUNT] then
-      local cost = actual - settled[AMOUNT]
+    --+ cap_before_taking
+    if actual > settled_amount then
+      local cost = actual - settled_amount
       --+ convert_cost
       --+ charge_at
       if debt_too_large then return pack('<BI7', OVERDRAWN, time) end
     else
-      local reservation, cost, refundable = settled, settled[AMOUNT] - actual, 0
+      local taken_at, holder, cost, refundable = settled_at, handle, settled_amount - actual, 0
+      --+ begin_refundable
       --+ refundable
-      least = settled[REFUNDABLE] < refundable and settled[REFUNDABLE] or refundable
+      least = settled_left < refundable and settled_left or refundable
       if least < cost then cost = least end
       if cost > 0 then
         --+ convert_cost
         --+ give_back
       end
     end
-    if not applied then reservations = before and read_reservations(before, 1) or {} end
+    if not applied then open, most, first_expiry, last_expiry = open_before, most_before, first_before, last_before end
     changed = true
-    -- The other reservations are as if this one had taken only `actual`: what could be given back of them is less
-    -- by the rest, but not less than the least that was there since this one was taken.
-    local unspent = settled[AMOUNT] > actual and settled[AMOUNT] - actual or 0
-    local least_since = least > unspent and least - unspent or 0
-    for _, reservation in ipairs(reservations) do
-      local overlap
-      --+ overlap
-      local capped = reservation[REFUNDABLE] > overlap and reservation[REFUNDABLE] - overlap or 0
-      if reservation[TAKEN_AT] <= settled[TAKEN_AT] and least_since > capped then capped = least_since end
-      if capped < reservation[REFUNDABLE] then reservation[REFUNDABLE] = capped end
-    end
+    --+ cap_after_settling
     if applied then
       --+ cap_refundable
       --+ save
@@ -245,6 +236,7 @@ do
   --+ old_expiry
   --+ release
   if applied then
+    --+ define_walk
     --+ drop_expired_reservations
     --+ cap_refundable
     --+ save
@@ -267,6 +259,7 @@ do
   --+ renew
   if applied then
     --+ open_reservations
+    --+ define_walk
     --+ drop_expired_reservations
     --+ save
     --+ save_reservations

@@ -58,6 +58,10 @@ if level <= 0 then level, live = 0, false end
 -- luacheck: globals refundable
 refundable = level
 
+--: least_refundable
+-- luacheck: globals least
+least = level
+
 --: overlap
 -- luacheck: globals overlap unspent
 overlap = unspent

@@ -10,9 +10,9 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
--- luacheck: read globals settled unspent
+-- luacheck: read globals settled_at unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SPAN TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SPAN
 
 --: load
 local cost, capacity, length = unpack('<I4I4I7', args, ARGUMENT)
@@ -72,12 +72,12 @@ end
 live = previous > 0 or current > 0
 
 --: choose_counter
--- luacheck: read globals reservation
+-- luacheck: read globals taken_at
 -- Which counter holds the instant of the reservation: 2 the current one, 1 the previous one, 0 neither.
 local counter = 0
-if reservation[TAKEN_AT] >= window_start + old_length then counter = 0
-elseif reservation[TAKEN_AT] >= window_start then counter = 2
-elseif reservation[TAKEN_AT] + old_length >= window_start then counter = 1 end
+if taken_at >= window_start + old_length then counter = 0
+elseif taken_at >= window_start then counter = 2
+elseif taken_at + old_length >= window_start then counter = 1 end
 
 --: refundable
 -- luacheck: globals refundable
@@ -86,14 +86,19 @@ do
   refundable = live and (counter == 2 and current or counter == 1 and previous) or 0
 end
 
+--: still_counted
+-- luacheck: globals least
+-- What is counted in a window is only lost with the window, unless windows get another length.
+if live and old_length == length then least = MAX_COUNT end
+
 --: overlap
 -- luacheck: globals overlap
-overlap = reservation[TAKEN_AT] - reservation[TAKEN_AT] % length == settled[TAKEN_AT] - settled[TAKEN_AT] % length
+overlap = taken_at - taken_at % length == settled_at - settled_at % length
   and unspent or 0
 
 --: give_back
 do
-  local reservation = settled
+  local taken_at = settled_at
   --+ choose_counter
   if counter == 2 then current = current > cost and current - cost or 0 end
   if counter == 1 then previous = previous > cost and previous - cost or 0 end
@@ -102,7 +107,7 @@ end
 
 --: charge_at
 do
-  local reservation = settled
+  local taken_at = settled_at
   if not live then window_start, old_length, previous, current = now - now % length, length, 0, 0 end
   --+ choose_counter
   applied = counter > 0

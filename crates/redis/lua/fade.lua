@@ -14,9 +14,9 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
--- luacheck: read globals reservation settled unspent
+-- luacheck: read globals taken_at settled_at settled_amount unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN TAKEN_AT AMOUNT
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN
 -- luacheck: read globals MIN_DECAY MAX_DECAY MIN_MINIMUM MAX_MINIMUM
 
 --: power
@@ -119,25 +119,29 @@ local function steps_between(from, to, length)
   return steps > 0 and steps or 0
 end
 
+--: begin_refundable
+--+ steps_between
+
 --: refundable
 -- luacheck: globals refundable
 do
-  --+ steps_between
-  refundable = live and floor(level * power(old_decay, steps_between(reservation[TAKEN_AT], now, old_step))) or 0
+  refundable = live and floor(level * power(old_decay, steps_between(taken_at, now, old_step))) or 0
 end
+
+--: begin_overlap
+--+ steps_between
 
 --: overlap
 -- luacheck: globals overlap
 do
-  --+ steps_between
   overlap = unspent > 0
-    and math.ceil(unspent * power(decay, steps_between(reservation[TAKEN_AT], settled[TAKEN_AT], step))) or 0
+    and math.ceil(unspent * power(decay, steps_between(taken_at, settled_at, step))) or 0
 end
 
 --: give_back
 do
   --+ steps_between
-  local faded = cost / power(old_decay, steps_between(settled[TAKEN_AT], now, old_step))
+  local faded = cost / power(old_decay, steps_between(settled_at, now, old_step))
   -- After a long time it is too little to change a double.
   applied = level - faded ~= level
   if applied then
@@ -150,8 +154,8 @@ end
 do
   --+ steps_between
   -- The reserved amount may have faded away by itself; together with this one it would not have.
-  local added = live and cost or cost + settled[AMOUNT]
-  local new_level = level + added / power(decay, steps_between(settled[TAKEN_AT], now, step))
+  local added = live and cost or cost + settled_amount
+  local new_level = level + added / power(decay, steps_between(settled_at, now, step))
   applied = new_level ~= level and new_level >= minimum
   if applied then
     level = new_level

@@ -113,10 +113,18 @@ do
   live = empty_at > now or empty_at == now and empty_parts > 0
 end
 
---: refundable
--- luacheck: globals refundable
+--: begin_refundable
 --+ muldiv
-refundable = live and muldiv(empty_at - now, old_parts, empty_parts, old_ticks) or 0
+local level = live and muldiv(empty_at - now, old_parts, empty_parts, old_ticks) or 0
+
+--: refundable
+-- luacheck: globals refundable level
+refundable = level
+
+--: least_refundable
+-- luacheck: globals least
+--+ begin_refundable
+least = level
 
 --: overlap
 -- luacheck: globals overlap unspent

@@ -13,10 +13,10 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary
 -- Expects, in the sections about reservations:
--- luacheck: read globals reservation settled
--- Placeholders (the second line: the fields of a lease and of a reservation):
+-- luacheck: read globals holder settled_at
+-- Placeholders (the second line: the fields of a lease):
 -- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES
--- luacheck: read globals LEASE_END LEASE_COUNT LEASE_HANDLE TAKEN_AT HANDLE
+-- luacheck: read globals LEASE_END LEASE_COUNT LEASE_HANDLE
 
 --: load
 local cost, capacity, ttl = unpack('<I4I4I7', args, ARGUMENT)
@@ -110,15 +110,25 @@ do
   --+ end_newest
 end
 
---: refundable
--- luacheck: globals refundable
-refundable = 0
+--: still_counted
+-- luacheck: globals least
+-- While no lease has ended, all that was taken counts, but for what was given back.
+if live and not leases then least = MAX_COUNT end
+
+--: begin_refundable
+-- How much is held under each handle.
+local held_by = {}
 --+ parse
 for _, lease in ipairs(leases) do
-  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == reservation[HANDLE] then
-    refundable = refundable + lease[LEASE_COUNT]
+  if now < lease[LEASE_END] then
+    held_by[lease[LEASE_HANDLE]] = (held_by[lease[LEASE_HANDLE]] or 0) + lease[LEASE_COUNT]
   end
 end
+
+--: refundable
+-- luacheck: read globals held_by
+-- luacheck: globals refundable
+refundable = held_by[holder] or 0
 
 --: overlap
 -- luacheck: globals overlap
@@ -126,7 +136,7 @@ overlap = 0
 
 --: give_back
 do
-  local only = settled[HANDLE]
+  local only = handle
   --+ end_newest
 end
 applied = true
@@ -136,16 +146,16 @@ applied = false
 --+ parse
 for j = #leases, 1, -1 do
   local lease = leases[j]
-  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == settled[HANDLE] then
+  if now < lease[LEASE_END] and lease[LEASE_HANDLE] == handle then
     lease[LEASE_COUNT], applied = lease[LEASE_COUNT] + cost, true
     break
   end
 end
 if applied then
   --+ drop_ended
-elseif now < settled[TAKEN_AT] + ttl then
+elseif now < settled_at + ttl then
   --+ drop_ended
-  leases[#leases + 1], applied, live = { settled[TAKEN_AT] + ttl, cost, settled[HANDLE] }, true, true
+  leases[#leases + 1], applied, live = { settled_at + ttl, cost, handle }, true, true
 end
 used = used + cost
 debt_too_large = applied and (used > MAX_COUNT or #leases > MAX_ENTRIES)

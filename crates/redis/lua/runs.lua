@@ -22,8 +22,8 @@
 -- written by src/script/runs.rs: the same for each limit.
 --
 -- Expects, read only:
--- luacheck: read globals time args call pack unpack byte format floor reset_at write_reservations
--- luacheck: read globals all_fit states_now reservations capped capped_until ttl entry
+-- luacheck: read globals time args call pack unpack byte format floor reset_at
+-- luacheck: read globals all_fit states_now packed last_expiry touched capped capped_until ttl entry
 -- Expects and assigns (`limit`: see README.md):
 -- luacheck: globals limit cost changed costs last_expiry
 -- Arguments of the functions are used by the sections of a rule:
@@ -78,9 +78,13 @@ end
 local capped, capped_until = nil, 0
 if limit.reservations_at then
   --+ open_reservations
-  --+ drop_expired_reservations
-  --+ cap_refundable
-  capped, capped_until = write_reservations(reservations)
+  --+ define_walk
+  --+ cap_before_taking
+  if touched then
+    --+ pack_reservations
+    capped = packed
+  end
+  capped_until = last_expiry
 end
 
 --: read_run_cost

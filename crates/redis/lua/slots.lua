@@ -6,16 +6,16 @@
 -- count_bytes bytes.
 --
 -- Sections: see README.md. This rule's own: `count_used` adds up what counts at `now`; `replace` and
--- `find` define functions; `drop_expired`, `add` and `tidy` change `slots`.
+-- `define_slot_of` define functions; `drop_expired`, `add` and `tidy` change `slots`.
 --
 -- Expects, read only:
--- luacheck: read globals args time at unpack pack sub
+-- luacheck: read globals args time at unpack pack sub floor
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary
 -- Expects, in the sections about reservations:
--- luacheck: read globals reservation settled unspent
+-- luacheck: read globals taken_at settled_at unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SLOTS TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SLOTS
 
 --: load
 local cost, capacity, width, life = unpack('<I4I4I7I7', args, ARGUMENT)
@@ -144,36 +144,50 @@ do
   --+ tidy
 end
 
---: find
+--: define_slot_of
 -- The place, start and count of the slot that an instant falls into.
-local function find(instant)
-  for place = #slots - count_bytes - 6, 1, -7 - count_bytes do
+local function slot_of(instant)
+  local slot_bytes, first, past = 7 + count_bytes, 0, 0
+  past = #slots / slot_bytes
+  while past - first > 0 do
+    local middle = floor((first + past) / 2)
+    local place = middle * slot_bytes + 1
     local start, count = unpack(slot_format, slots, place)
-    if start <= instant then
-      if instant < start + old_width then return place, start, count end
-      return
+    if start > instant then
+      past = middle
+    elseif instant < start + old_width then
+      return place, start, count
+    else
+      first = middle + 1
     end
   end
 end
 
+--: still_counted
+-- luacheck: globals least
+-- What is counted in a slot is only lost with the slot, unless slots get another length.
+if live and old_width == width and old_life == life then least = MAX_COUNT end
+
+--: begin_refundable
+--+ define_slot_of
+
 --: refundable
 -- luacheck: globals refundable
 do
-  --+ find
-  local _, start, count = find(reservation[TAKEN_AT])
+  local _, start, count = slot_of(taken_at)
   refundable = live and start and now < start + old_life and count or 0
 end
 
 --: overlap
 -- luacheck: globals overlap
-overlap = reservation[TAKEN_AT] - reservation[TAKEN_AT] % width == settled[TAKEN_AT] - settled[TAKEN_AT] % width
+overlap = taken_at - taken_at % width == settled_at - settled_at % width
   and unspent or 0
 
 --: give_back
 do
   --+ replace
-  --+ find
-  local place, start, count = find(settled[TAKEN_AT])
+  --+ define_slot_of
+  local place, start, count = slot_of(settled_at)
   if place then
     local given = count < cost and count or cost
     replace(place, place + 7 + count_bytes, start, count - given)
@@ -185,7 +199,7 @@ end
 
 --: charge_at
 do
-  local start = settled[TAKEN_AT] - settled[TAKEN_AT] % width
+  local start = settled_at - settled_at % width
   applied = start + life > now
   if applied and live and old_width == width and old_life == life then
     --+ replace
@@ -194,7 +208,7 @@ do
     used = used + cost
     --+ check_debt
   elseif applied then
-    local now = live and now or settled[TAKEN_AT]
+    local now = live and now or settled_at
     --+ take
     --+ check_debt
   end

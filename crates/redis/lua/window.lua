@@ -11,9 +11,9 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
--- luacheck: read globals reservation settled unspent
+-- luacheck: read globals taken_at settled_at unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED POSITION MAX_COUNT WINDOWS_NEEDED TAKEN_AT
+-- luacheck: read globals ARGUMENT WANTED POSITION MAX_COUNT WINDOWS_NEEDED
 
 --: load
 local cost, capacity = unpack('<I4I4', args, ARGUMENT)
@@ -68,7 +68,15 @@ if count <= 0 then count, live = 0, false end
 
 --: refundable
 -- luacheck: globals refundable
-refundable = live and window_start <= reservation[TAKEN_AT] and reservation[TAKEN_AT] < window_end and count or 0
+refundable = live and window_start <= taken_at and taken_at < window_end and count or 0
+
+--: still_counted
+-- luacheck: globals least
+-- What is counted in a window is only lost with the window, unless the window becomes another one.
+do
+  --+ window_now
+  if live and window_start == new_start and window_end == new_end then least = MAX_COUNT end
+end
 
 --: overlap
 -- luacheck: globals overlap
@@ -85,13 +93,13 @@ overlap = unspent
 local charged_at = now
 do
   --+ window_now
-  applied = new_start <= settled[TAKEN_AT]
+  applied = new_start <= settled_at
 end
 
 --: charge_window request
-applied = now < settled[TAKEN_AT] + unpack('<I7', args, ARGUMENT + 8)
+applied = now < settled_at + unpack('<I7', args, ARGUMENT + 8)
 -- A window that was closed since opens again at the instant of the reservation.
-local charged_at = live and now or settled[TAKEN_AT]
+local charged_at = live and now or settled_at
 
 --: charge_at
 do

@@ -1,9 +1,8 @@
 //! Numbers that the scripts and this crate share: what is kept in the store, and what a reply begins with.
 
-/// The first byte of every value and of every list of states in a reply.
-///
-/// A release that changes the format takes another number, and must still read this one.
-pub(crate) const VERSION: u8 = 1;
+/// The first byte of every value and of every list of states in a reply. It is hashed with every key, too: releases of
+/// different formats count apart, and none reads what another has written.
+pub(crate) const VERSION: u8 = 2;
 
 /// First byte of a reply: the operation was allowed. 0 means denied.
 pub(crate) const ALLOWED: u8 = 1;
@@ -23,6 +22,8 @@ pub(crate) const REMEMBERED_RUN: u8 = 255;
 /// How many bytes the body of each rule takes in the store, by the number of the rule. 0 for those that
 /// begin with their size.
 pub(crate) const BODY_BYTES: [usize; 8] = [0, 22, 25, 21, 0, 28, 38, 0];
+/// How many bytes an open reservation takes in the store.
+pub(crate) const RESERVATION_BYTES: usize = 41;
 /// How many bytes a reply has for a state whose body begins with its size.
 pub(crate) const SUMMARY_BYTES: usize = 21;
 /// How many bytes the argument of a script begins with: the time.

@@ -216,7 +216,7 @@ impl<S> Entry<S> {
     ) -> Result<bool, Overdrawn> {
         let open = command.handle.and_then(|handle| self.open_reservation(command.now, handle));
         let Some(index) = open else { return Ok(false) };
-        let reservation = self.reservations.swap_remove(index);
+        let reservation = self.reservations.remove(index);
         // The clock may have stepped back, but settling cannot happen before reserving.
         let (at, before) = self.prepare::<R>(command.now.max(reservation.at), command);
         self.cap_refundable(rule, at);
@@ -227,7 +227,7 @@ impl<S> Entry<S> {
             self.roll_back(before);
         }
         if settled.is_err() {
-            self.reservations.push(reservation);
+            self.reservations.insert(index, reservation);
             return settled;
         }
         self.cap_after_settling(rule, &reservation, command.cost, least);

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tollgate_core::{Id, Name, Op, Subject};
 
 use super::key_hash::{HASH_BYTES, KeyHash};
+use crate::format::VERSION;
 
 /// How all keys are named: their prefix, and the hash of what follows it.
 #[derive(Debug, Clone)]
@@ -48,8 +49,8 @@ impl Prefix {
     /// Returns the key of the states of one subject under a policy.
     pub(crate) fn state(&self, policy: &Name, subject: Subject<'_>) -> Vec<u8> {
         let name = subject.name.map_or("", Name::as_str);
-        let hash =
-            self.hash.parts([policy.as_str().as_bytes(), name.as_bytes(), subject.key.as_bytes()]);
+        let policy = policy.as_str().as_bytes();
+        let hash = self.hash.parts([&[VERSION], policy, name.as_bytes(), subject.key.as_bytes()]);
         self.with_tag(&encode(hash))
     }
 
@@ -64,7 +65,7 @@ impl Prefix {
     /// Returns the scope of an operation, in the slot with these state keys.
     pub(crate) fn scope(&self, op: &Op<'_>, states: &[Vec<u8>]) -> Scope<'_> {
         let hash = &self.hash;
-        let of_policy = || encode(hash.parts([op.policy.as_str().as_bytes()]));
+        let of_policy = || encode(hash.parts([&[VERSION], op.policy.as_str().as_bytes()]));
         let base = states.first().cloned().unwrap_or_else(|| self.with_tag(&of_policy()));
         let first = op.items.first().map(|item| item.subject);
         if op.items.iter().all(|item| Some(item.subject) == first) {

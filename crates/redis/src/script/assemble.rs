@@ -90,7 +90,9 @@ impl Assembly<'_> {
 
     fn begin(&mut self) {
         self.add("local call, unpack, pack = redis.call, struct.unpack, struct.pack");
-        self.add("local sub, byte, format = string.sub, string.byte, string.format");
+        self.add(
+            "local sub, byte, find, format = string.sub, string.byte, string.find, string.format",
+        );
         self.add("local floor = math.floor");
         self.add("local args = ARGV[1]");
         if self.shape.explicit_time {

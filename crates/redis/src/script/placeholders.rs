@@ -8,7 +8,8 @@ use tollgate_core::{Act, MAX_ENTRIES, Span};
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::format::{
-    ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATION_BYTES, VERSION,
+    WINDOWS_NEEDED,
 };
 use crate::shape::Idempotency;
 
@@ -74,12 +75,11 @@ impl Assembly<'_> {
             "ALLOWED" => usize::from(ALLOWED),
             "RUNS_AT" => self.runs_at(),
             "RUN_BYTES" => self.run_bytes(),
-            // The fields of a reservation, and of a lease.
-            "TAKEN_AT" | "LEASE_END" => 1,
-            "AMOUNT" | "LEASE_COUNT" => 2,
-            "REFUNDABLE" | "LEASE_HANDLE" => 3,
-            "EXPIRES_AT" => 4,
-            "HANDLE" => 5,
+            "RESERVATION_BYTES" => RESERVATION_BYTES,
+            // The fields of a lease.
+            "LEASE_END" => 1,
+            "LEASE_COUNT" => 2,
+            "LEASE_HANDLE" => 3,
             // What must fit: the cost, or that of several equal checks.
             "WANTED" if self.shape.runs => return Some("times * cost".into()),
             "WANTED" => return Some("cost".into()),
