@@ -183,6 +183,16 @@ fn more_ids_than_can_be_remembered_are_done_and_say_so() {
     }
 }
 
+/// They lie in many places, each of which is looked at only now and then.
+#[test]
+fn ids_that_have_expired_leave_room_for_all_that_come() {
+    let (limiter, clock) = limiter("fixed-window 1000000/day", 200_000, WhenFull::Deny);
+    let check = |id: u64| limiter.key("a").id(&id.to_le_bytes()).check().unwrap();
+    assert!((0..50_000).any(|id| check(id).not_remembered), "their memory is full");
+    clock.advance(Duration::from_secs(62));
+    assert!((50_000..70_000).all(|id| !check(id).not_remembered));
+}
+
 #[test]
 fn the_ids_of_one_policy_leave_room_for_those_of_another() {
     let (flooded, _) = limiter("fixed-window 100000/day", 4_000, WhenFull::Deny);

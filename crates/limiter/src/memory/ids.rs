@@ -12,7 +12,7 @@ mod record;
 mod segment;
 mod shares;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use tollgate_core::storage::{CompactDecision, Handle, Outcome};
 use tollgate_core::{Act, Decision, Op, Time};
@@ -31,8 +31,11 @@ const RECORDS_PER_SEGMENT: usize = 1024;
 const MIN_RECORDS: usize = 256;
 /// Number of slots that every new record sweeps. With so many, at most one record in eight has expired.
 const SWEPT_PER_RECORD: usize = 8;
-/// Number of slots that are swept if there is no room.
+/// Number of slots of a segment that are swept if there is no room.
 const SWEPT_WHEN_FULL: usize = 64;
+/// Number of segments that are swept then, beside that of the record: all of them may have expired while there was
+/// nothing new to remember.
+const SEGMENTS_SWEPT_WHEN_FULL: usize = 4;
 /// How long the record of a reset is kept at least, in microseconds: as long as any record it forgets.
 const RESET_TTL: u64 = 60_000_000;
 
@@ -46,6 +49,8 @@ pub(super) struct RememberedIds {
     latest: AtomicU64,
     /// Number of operations so far that were done and not remembered.
     unremembered: AtomicU64,
+    /// The segment that is swept next if there is no room.
+    next_swept: AtomicUsize,
 }
 
 impl RememberedIds {
@@ -58,6 +63,7 @@ impl RememberedIds {
             next: AtomicU32::new(0),
             latest: AtomicU64::new(0),
             unremembered: AtomicU64::new(0),
+            next_swept: AtomicUsize::new(0),
         }
     }
 
@@ -173,17 +179,35 @@ impl RememberedIds {
     /// Inserts a record, in place of one with the same key. Returns false if there is no room.
     fn insert(&self, record: Record, now: Time, horizon: Time) -> bool {
         let Some(mut segment) = self.segment(record.key) else { return false };
-        let removed = |record: Record| self.shares.remove(record.share);
         self.remove(&mut segment, record.key);
-        segment.sweep(SWEPT_PER_RECORD, horizon, removed);
+        self.sweep(&mut segment, SWEPT_PER_RECORD, horizon);
         if !self.shares.try_add(record.share) {
-            segment.sweep(SWEPT_WHEN_FULL, now, removed);
+            self.sweep(&mut segment, SWEPT_WHEN_FULL, now);
+            drop(segment);
+            self.sweep_others(now);
             if !self.shares.try_add(record.share) {
                 return false;
             }
+            // No other caller has inserted this key meanwhile: operations of the same subjects are one queue.
+            let Some(again) = self.segment(record.key) else { return false };
+            segment = again;
         }
         segment.insert(record);
         true
+    }
+
+    fn sweep(&self, segment: &mut Segment, slots: usize, horizon: Time) {
+        segment.sweep(slots, horizon, |record| self.shares.remove(record.share));
+    }
+
+    /// Sweeps some segments, the next ones in turn.
+    fn sweep_others(&self, now: Time) {
+        for _ in 0..SEGMENTS_SWEPT_WHEN_FULL {
+            let next = self.next_swept.fetch_add(1, Ordering::Relaxed);
+            if let Some(segment) = self.segments.get(next & self.segments.len().wrapping_sub(1)) {
+                self.sweep(&mut segment.lock(), SWEPT_WHEN_FULL, now);
+            }
+        }
     }
 
     fn remove(&self, segment: &mut Segment, key: IdKey) {
