@@ -129,8 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn key_never_changes() {
-        assert_eq!(state("default", None, b"a"), "tg:{VDojgESuo1Lsu5VtnKaWjw}");
+    fn key_changes_with_the_format_only() {
+        assert_eq!(VERSION, 2);
+        assert_eq!(state("default", None, b"a"), "tg:{9ONNY3RrM37Ec9DM02r6Rg}");
     }
 
     #[test]

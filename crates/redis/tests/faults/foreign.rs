@@ -15,10 +15,14 @@ const TABLE: &[(&[&str], &[&str], &str)] = &[
     (&["set", "KEY", ""], &["get", "KEY"], "TGSTATE"),
     (&["set", "KEY", "\u{7f}of another version"], &["get", "KEY"], "TGSTATE"),
     // Our version, but truncated, or with an unknown rule.
-    (&["set", "KEY", "\u{1}\u{1}ab"], &["get", "KEY"], ""),
-    (&["set", "KEY", "\u{1}\u{f}abcdefghijkl"], &["get", "KEY"], ""),
-    (&["set", "KEY", "\u{1}\u{8}abcdefghijkl"], &["get", "KEY"], ""),
+    (&["set", "KEY", "\u{2}\u{1}ab"], &["get", "KEY"], ""),
+    (&["set", "KEY", "\u{2}\u{f}abcdefghijkl"], &["get", "KEY"], ""),
+    (&["set", "KEY", "\u{2}\u{8}abcdefghijkl"], &["get", "KEY"], ""),
 ];
+
+/// What a release of another format has written, under its own name of the key.
+const OLDER: (&str, &str) =
+    ("tg:{VJ-Tz1-KgZ9uDcflyknSGQ}", "\u{1}\u{9}\u{1}of the first format, with a reservation");
 
 fn policy() -> KeyedPolicy {
     KeyedPolicy::one("gcra 1/day burst 10", "a")
@@ -129,4 +133,18 @@ fn foreign_value_under_the_key_of_an_id() {
     let operations: Vec<Operation<'_>> = acts.map(|act| policy.operation(act, 1).id("some")).into();
     assert_untouched(&server, &key, &operations, |operation| client.apply(operation));
     assert_eq!(client.remaining(policy.peek()), 9);
+}
+
+/// While servers are replaced, the old ones go on with their states, and the new ones have states of their own.
+#[test]
+fn states_of_an_older_format_are_left_alone() {
+    let Some(server) = Server::redis() else { return };
+    let (client, policy) = (Client::connect(&server.url()), policy());
+    let (key, value) = OLDER;
+    server.cli(&["set", key, value]);
+    assert_eq!(client.remaining(policy.check()), 9);
+    for act in Act::ALL {
+        let _ = client.apply(policy.operation(act, 1).id("some"));
+    }
+    assert_eq!(server.cli(&["get", key]), value);
 }
