@@ -9,7 +9,7 @@
 -- remove some; `release`, `renew` and `rename` are what only this rule does for an operation.
 --
 -- Expects, read only:
--- luacheck: read globals args time at handle new_handle unpack pack sub
+-- luacheck: read globals args time at handle new_handle unpack pack sub find
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary
 -- Expects, in the sections about reservations:
@@ -129,6 +129,16 @@ end
 -- luacheck: read globals held_by
 -- luacheck: globals refundable
 refundable = held_by[holder] or 0
+
+--: just_taken
+-- Of what was just taken all counts. Only if there were leases of the same handle before, they have to be read.
+local held_before = limit.body_at and sub(subject.value, limit.body_at + 26, limit.body_at + 3 + size) or ''
+if leases or find(held_before, holder, 1, true) then
+  --+ begin_refundable
+  --+ refundable
+else
+  refundable = cost
+end
 
 --: overlap
 -- luacheck: globals overlap

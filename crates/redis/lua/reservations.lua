@@ -53,7 +53,8 @@ local function walk(caps)
         --+ refundable
         if refundable < left then
           left = refundable
-          kept[#kept + 1], from = sub(open, from, place + 10) .. pack('<I7', left), place + 18
+          kept[#kept + 1] = sub(open, from, place + 10)
+          kept[#kept + 1], from = pack('<I7', left), place + 18
         end
       end
       if left > most then most = left end
@@ -147,13 +148,16 @@ do
     --+ cut_reservation
   end
   local taken_at, holder, refundable, expires_at = now, handle, 0, time + RESERVATION_TTL
-  --+ begin_refundable
-  --+ refundable
+  --+ just_taken
   open, touched = open .. pack('<I7I4I7I7c16', taken_at, cost, refundable, expires_at, holder), true
   if refundable > most then most = refundable end
   if first_expiry == 0 or expires_at < first_expiry then first_expiry = expires_at end
   if expires_at > last_expiry then last_expiry = expires_at end
 end
+
+--: just_taken
+--+ begin_refundable
+--+ refundable
 
 --: cap_after_settling
 -- The other reservations are as if this one had taken only `actual`: what could be given back of them is less
@@ -172,7 +176,8 @@ if settled_amount > actual and most > 0 then
       if taken_at <= settled_at and least_since > capped then capped = least_since end
       if capped < left then
         left = capped
-        kept[#kept + 1], from = sub(open, from, place + 10) .. pack('<I7', left), place + 18
+        kept[#kept + 1] = sub(open, from, place + 10)
+        kept[#kept + 1], from = pack('<I7', left), place + 18
       end
       if left > most then most = left end
     end
