@@ -56,7 +56,7 @@ impl<'s> Both<'s> {
             .unwrap();
         match (&redis, &plain) {
             (Ok(redis), Ok(plain)) => {
-                assert_eq!(redis, plain, "{}: {act} {micros}", self.policy.limits()[0])
+                assert_eq!(redis, plain, "{}: {act} {micros}", self.policy.limits()[0]);
             }
             (Err(redis), Err(plain)) => assert!(redis.is_overdrawn() && plain.is_overdrawn()),
             differ => panic!("{act} {micros}: {differ:?}"),

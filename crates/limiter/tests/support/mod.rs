@@ -12,7 +12,7 @@ const MAX_KEYS: usize = 1_000_000_000;
 
 /// Returns a store that forgets nothing. The suite steps back and forth in time by more than states and ids live,
 /// so none of them may be swept.
-pub fn lasting_store() -> Arc<MemoryStore> {
+pub(crate) fn lasting_store() -> Arc<MemoryStore> {
     let slack = Span::from_micros(1 << 52);
     MemoryStore::builder().clock(Clock::manual()).slack(slack).max_keys(MAX_KEYS).build().unwrap()
 }
