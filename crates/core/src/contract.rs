@@ -116,6 +116,7 @@ impl<'s> Suite<'s> {
         self.release_and_reset_forget_ids();
         self.what_finds_nothing_changes_nothing();
         self.a_lease_is_held_until_it_ends();
+        self.a_refund_ends_the_lease_that_would_end_last();
         self.a_lease_is_renewed_in_all_limits_or_in_none();
         self.a_reservation_is_settled_once();
         self.a_batch_is_its_operations_in_order();

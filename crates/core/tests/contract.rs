@@ -44,6 +44,7 @@ laws! {
     release_and_reset_forget_ids
     what_finds_nothing_changes_nothing
     a_lease_is_held_until_it_ends
+    a_refund_ends_the_lease_that_would_end_last
     a_lease_is_renewed_in_all_limits_or_in_none
     a_reservation_is_settled_once
     a_batch_is_its_operations_in_order

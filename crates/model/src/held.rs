@@ -5,7 +5,8 @@ use crate::counting::{Change, Counting, Event, Id, MAX_COUNT};
 pub(crate) struct Held {
     max: u64,
     ttl: u64,
-    /// In the order in which they were taken, each with a count above 0.
+    /// In the order of their ends, and of equal ends that in which they were taken or renewed; each with a count
+    /// above 0.
     leases: Vec<Lease>,
 }
 
@@ -45,17 +46,22 @@ impl Held {
 }
 
 fn take(leases: &mut Vec<Lease>, id: Option<Id>, count: u64, ends: u64) -> bool {
-    leases.push(Lease { id, count, ends });
+    insert(leases, Lease { id, count, ends });
     count > 0
 }
 
-/// Adds to the newest lease with this id.
+fn insert(leases: &mut Vec<Lease>, lease: Lease) {
+    leases.push(lease);
+    leases.sort_by_key(|lease| lease.ends);
+}
+
+/// Adds to the lease with this id that ends last.
 fn grow(leases: &mut [Lease], id: Id, cost: u64) -> bool {
     let newest = leases.iter_mut().rev().find(|lease| lease.id == Some(id));
     newest.map(|lease| lease.count += cost).is_some()
 }
 
-/// Ends up to `cost` of the chosen leases, newest first.
+/// Ends up to `cost` of the chosen leases, the last to end first.
 fn cut(leases: &mut Vec<Lease>, mut cost: u64, chosen: impl Fn(&Lease) -> bool) -> bool {
     let before = cost;
     for lease in leases.iter_mut().rev().filter(|lease| chosen(lease)) {
@@ -67,11 +73,13 @@ fn cut(leases: &mut Vec<Lease>, mut cost: u64, chosen: impl Fn(&Lease) -> bool) 
     cost < before
 }
 
-fn prolong(leases: &mut [Lease], id: Id, ends: u64) -> bool {
-    let mut changed = false;
-    for lease in leases.iter_mut().filter(|lease| lease.id == Some(id)) {
-        changed |= lease.ends < ends;
-        lease.ends = lease.ends.max(ends);
+fn prolong(leases: &mut Vec<Lease>, id: Id, ends: u64) -> bool {
+    let (renewed, others) =
+        leases.iter().copied().partition(|lease| lease.id == Some(id) && lease.ends < ends);
+    *leases = others;
+    let changed = !Vec::is_empty(&renewed);
+    for lease in renewed {
+        insert(leases, Lease { ends, ..lease });
     }
     changed
 }

@@ -171,8 +171,7 @@ do
       if debt_too_large then return pack('<BI7', OVERDRAWN, time) end
     else
       local taken_at, holder, cost, refundable = settled_at, handle, settled_amount - actual, 0
-      --+ begin_refundable
-      --+ refundable
+      --+ refundable_of_one
       least = settled_left < refundable and settled_left or refundable
       if least < cost then cost = least end
       if cost > 0 then
@@ -260,7 +259,7 @@ do
   if applied then
     --+ open_reservations
     --+ define_walk
-    --+ drop_expired_reservations
+    --+ cap_before_taking
     --+ save
     --+ save_reservations
   end

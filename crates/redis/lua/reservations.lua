@@ -48,9 +48,9 @@ local function walk(caps)
     if expires_at <= time then
       kept[#kept + 1], from = sub(open, from, place - 1), place + RESERVATION_BYTES
     else
-      if caps then
-        local refundable
-        --+ refundable
+      if caps and left > 0 then
+        local refundable = left
+        --+ refundable_if_less
         if refundable < left then
           left = refundable
           kept[#kept + 1] = sub(open, from, place + 10)
@@ -67,6 +67,9 @@ local function walk(caps)
     open, touched = table.concat(kept), true
   end
 end
+
+--: refundable_if_less
+--+ refundable
 
 --: drop_expired_reservations
 if open ~= '' and time >= first_expiry then walk(false) end
@@ -148,14 +151,14 @@ do
     --+ cut_reservation
   end
   local taken_at, holder, refundable, expires_at = now, handle, 0, time + RESERVATION_TTL
-  --+ just_taken
+  --+ refundable_of_one
   open, touched = open .. pack('<I7I4I7I7c16', taken_at, cost, refundable, expires_at, holder), true
   if refundable > most then most = refundable end
   if first_expiry == 0 or expires_at < first_expiry then first_expiry = expires_at end
   if expires_at > last_expiry then last_expiry = expires_at end
 end
 
---: just_taken
+--: refundable_of_one
 --+ begin_refundable
 --+ refundable
 

@@ -22,6 +22,8 @@ local cost, capacity, width, life = unpack('<I4I4I7I7', args, ARGUMENT)
 -- Building the format string takes time, so it is done once.
 local old_width, old_life, total, count_bytes, slot_format, slots = width, life, 0, 1, '<I7I1', ''
 local live, reset_at, now, used = false, 0, at, 0
+-- Between which instants this operation gave something back.
+local given_from, given_to = 0, math.huge
 if limit.body_at then
   local size
   size, old_width, old_life, total, count_bytes = unpack('<I4I7I7I7B', subject.value, limit.body_at)
@@ -131,16 +133,16 @@ end
 
 --: give
 do
-  --+ replace
-  local left = cost < used and cost or used
-  used = used - left
+  local left, past, rest = cost < used and cost or used, #slots + 1, ''
+  used, total = used - left, total - left
   while left > 0 do
-    local place = #slots - count_bytes - 6
-    local start, count = unpack(slot_format, slots, place)
-    local given = count < left and count or left
-    replace(place, #slots + 1, start, count - given)
-    left, total = left - given, total - given
+    past = past - 7 - count_bytes
+    local start, count = unpack(slot_format, slots, past)
+    given_from = start
+    if count > left then rest = pack(slot_format, start, count - left) end
+    left = left - count
   end
+  slots = sub(slots, 1, past - 1) .. rest
   --+ tidy
 end
 
@@ -178,6 +180,12 @@ do
   refundable = live and start and now < start + old_life and count or 0
 end
 
+--: refundable_if_less
+-- Of what is in another slot than one that was given back, nothing is lost but by the slot's end.
+if not live or taken_at >= given_from and taken_at < given_to or taken_at < now - old_life + old_width then
+  --+ refundable
+end
+
 --: overlap
 -- luacheck: globals overlap
 overlap = taken_at - taken_at % width == settled_at - settled_at % width
@@ -191,7 +199,7 @@ do
   if place then
     local given = count < cost and count or cost
     replace(place, place + 7 + count_bytes, start, count - given)
-    total, used = total - given, used - given
+    total, used, given_from, given_to = total - given, used - given, start, start + old_width
   end
   --+ tidy
   applied = true

@@ -22,8 +22,12 @@ pub(crate) const REMEMBERED_RUN: u8 = 255;
 /// How many bytes the body of each rule takes in the store, by the number of the rule. 0 for those that
 /// begin with their size.
 pub(crate) const BODY_BYTES: [usize; 8] = [0, 22, 25, 21, 0, 28, 38, 0];
+/// Number of bytes of a hash that are used: enough that no two of them in a store are ever the same.
+pub(crate) const HASH_BYTES: usize = 16;
 /// How many bytes an open reservation takes in the store.
 pub(crate) const RESERVATION_BYTES: usize = 41;
+/// How many bytes a lease takes in the store.
+pub(crate) const LEASE_BYTES: usize = 30;
 /// How many bytes a reply has for a state whose body begins with its size.
 pub(crate) const SUMMARY_BYTES: usize = 21;
 /// How many bytes the argument of a script begins with: the time.

@@ -59,7 +59,7 @@ impl<'s> Both<'s> {
                 assert_eq!(redis, plain, "{}: {act} {micros}", self.policy.limits()[0]);
             }
             (Err(redis), Err(plain)) => assert!(redis.is_overdrawn() && plain.is_overdrawn()),
-            differ => panic!("{act} {micros}: {differ:?}"),
+            differ => panic!("{}: {act} {micros}: {differ:?}", self.policy.limits()[0]),
         }
         redis
     }

@@ -100,6 +100,26 @@ impl Suite<'_> {
         });
     }
 
+    /// Tests that the newest lease, which a refund ends first, is the one that would end last, renewed or not.
+    pub fn a_refund_ends_the_lease_that_would_end_last(&self) {
+        let law = "a refund ends the lease that would end last";
+        self.check_law(law, &(limit_line("concurrency"), start()), |(line, start)| {
+            let asked = Asked { key: &self.new_key(), limits: parsed(&[line]) };
+            let [first, second, third] =
+                [0, 1, 2].map(|micros| start.after(Span::from_micros(micros)));
+            let is_held = |limit: &Limit| limit.full_reset_after() > Some(third.since(first));
+            if !asked.limits.iter().all(is_held) {
+                return Ok(());
+            }
+            asked.finds(&step(Act::Charge, "renewed", &[1]), first)?;
+            asked.finds(&step(Act::Charge, "other", &[1]), second)?;
+            asked.finds(&step(Act::Renew, "renewed", &[]), third)?;
+            asked.finds(&step(Act::Refund, "refund", &[1]), third)?;
+            asked.misses(&step(Act::Release, "renewed", &[]), third)?;
+            asked.finds(&step(Act::Release, "other", &[]), third)
+        });
+    }
+
     /// Tests that a lease of several limits is renewed only if all of them still hold it, and released
     /// wherever it is held.
     pub fn a_lease_is_renewed_in_all_limits_or_in_none(&self) {

@@ -167,8 +167,8 @@ fn read_slots(bytes: &mut &[u8]) -> Option<SlotsState> {
 }
 
 fn write_leases(out: &mut Vec<u8>, state: &HeldState) {
-    put(out, [length(state.0.len())]);
-    for lease in &state.0 {
+    put(out, [length(state.leases().len())]);
+    for lease in state.leases() {
         put(out, [u64::from(lease.handle.is_some())]);
         out.extend_from_slice(&lease.handle.unwrap_or_default().0);
         put(out, [lease.count, lease.ends.as_micros()]);
@@ -183,5 +183,5 @@ fn read_leases(bytes: &mut &[u8]) -> Option<HeldState> {
         let [count, ends] = words(bytes)?;
         leases.push(Lease { handle, count, ends: Time::at(ends) });
     }
-    (!leases.is_empty()).then_some(HeldState(leases))
+    HeldState::of(leases)
 }

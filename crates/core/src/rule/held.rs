@@ -8,6 +8,9 @@
 //!
 //! **What it costs.** One entry for each lease that is held.
 
+use std::collections::VecDeque;
+use std::collections::vec_deque::Iter;
+
 use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
 use super::handle::Handle;
 use super::params::RuleParams;
@@ -29,9 +32,15 @@ pub(super) struct Lease {
     pub(super) ends: Time,
 }
 
-/// The leases in the order they were taken. Never empty.
+/// The leases of one subject.
 #[derive(Debug, Clone)]
-pub(crate) struct HeldState(pub(super) Vec<Lease>);
+pub(crate) struct HeldState {
+    /// What all leases hold together, also those that have ended.
+    total: u64,
+    /// In the order of their ends, of equal ends the newest last; never empty. So those that have ended come first, a
+    /// refund takes from the back, and no operation sorts.
+    leases: VecDeque<Lease>,
+}
 
 impl Held {
     pub(crate) fn new(capacity: u64, ttl: Span) -> Held {
@@ -49,13 +58,14 @@ impl Held {
         handle: Option<Handle>,
         ends: Time,
     ) -> Result<(), Overdrawn> {
-        let (used, leases) = state.as_ref().map_or((0, 0), |state| state.used_by(now));
+        let (used, leases) =
+            state.as_ref().map_or((0, 0), |state| (state.used(now), state.live(now).len()));
         if used.saturating_add(count) > MAX_COUNT || leases >= MAX_ENTRIES {
             return Err(Overdrawn);
         }
-        let leases = &mut state.get_or_insert(HeldState(Vec::new())).0;
-        leases.retain(|lease| now < lease.ends);
-        leases.push(Lease { handle, count, ends });
+        let state = state.get_or_insert_with(|| HeldState { total: 0, leases: VecDeque::new() });
+        state.drop_ended(now);
+        state.insert(Lease { handle, count, ends });
         Ok(())
     }
 }
@@ -67,36 +77,84 @@ impl Lease {
 }
 
 impl HeldState {
-    fn live(&self, now: Time) -> impl Iterator<Item = &Lease> {
-        self.0.iter().filter(move |lease| now < lease.ends)
+    /// Creates a state from leases in any order; `None` if there is none.
+    pub(super) fn of(mut leases: Vec<Lease>) -> Option<HeldState> {
+        let total = leases.iter().fold(0_u64, |sum, lease| sum.saturating_add(lease.count));
+        leases.sort_by_key(|lease| lease.ends);
+        (!leases.is_empty()).then(|| HeldState { total, leases: leases.into() })
     }
 
+    pub(super) fn leases(&self) -> &VecDeque<Lease> {
+        &self.leases
+    }
+
+    fn ended(&self, now: Time) -> usize {
+        self.leases.partition_point(|lease| lease.ends <= now)
+    }
+
+    fn live(&self, now: Time) -> Iter<'_, Lease> {
+        self.leases.range(self.ended(now)..)
+    }
+
+    /// Returns how much is held.
     fn used(&self, now: Time) -> u64 {
-        self.used_by(now).0
+        let ended = self.leases.range(..self.ended(now));
+        ended.fold(self.total, |total, lease| total.saturating_sub(lease.count))
     }
 
-    /// Returns how much is held, and by how many leases.
-    fn used_by(&self, now: Time) -> (u64, usize) {
-        self.live(now).fold((0, 0), |(used, leases), lease| {
-            (used.saturating_add(lease.count), leases.saturating_add(1))
-        })
-    }
-
-    /// Ends up to `count` of the leases that match, the newest first.
-    fn end(&mut self, now: Time, mut count: u64, matches: impl Fn(&Lease) -> bool) {
-        self.0.retain(|lease| now < lease.ends);
-        for lease in self.0.iter_mut().rev().filter(|lease| matches(lease)) {
-            let ended = lease.count.min(count);
-            lease.count = lease.count.saturating_sub(ended);
-            count = count.saturating_sub(ended);
+    fn drop_ended(&mut self, now: Time) {
+        while self.leases.front().is_some_and(|lease| lease.ends <= now) {
+            let ended = self.leases.pop_front();
+            self.total = self.total.saturating_sub(ended.map_or(0, |lease| lease.count));
         }
-        self.0.retain(|lease| lease.count > 0);
+    }
+
+    fn insert(&mut self, lease: Lease) {
+        let index = self.leases.partition_point(|other| other.ends <= lease.ends);
+        self.total = self.total.saturating_add(lease.count);
+        self.leases.insert(index, lease);
+    }
+
+    /// Ends up to `count` of the leases that match, the last to end first.
+    fn end(&mut self, now: Time, count: u64, matches: impl Fn(&Lease) -> bool) {
+        self.drop_ended(now);
+        let mut left = count;
+        for lease in self.leases.iter_mut().rev().filter(|lease| matches(lease)) {
+            if left == 0 {
+                break;
+            }
+            let ended = lease.count.min(left);
+            lease.count = lease.count.saturating_sub(ended);
+            left = left.saturating_sub(ended);
+        }
+        self.total = self.total.saturating_sub(count.saturating_sub(left));
+        self.leases.retain(|lease| lease.count > 0);
+    }
+
+    /// Adds to the last to end of the leases under the handle.
+    fn grow(&mut self, handle: Handle, count: u64) {
+        if let Some(lease) = self.leases.iter_mut().rev().find(|lease| lease.has_handle(handle)) {
+            lease.count = lease.count.saturating_add(count);
+            self.total = self.total.saturating_add(count);
+        }
+    }
+
+    /// Lets the leases that match end at `ends`.
+    fn move_to(&mut self, ends: Time, matches: impl Fn(&Lease) -> bool) {
+        let (mut moved, kept): (VecDeque<Lease>, VecDeque<Lease>) =
+            self.leases.drain(..).partition(matches);
+        self.leases = kept;
+        moved.iter_mut().for_each(|lease| lease.ends = ends);
+        let later = self.leases.partition_point(|lease| lease.ends <= ends);
+        let mut later = self.leases.split_off(later);
+        self.leases.append(&mut moved);
+        self.leases.append(&mut later);
     }
 }
 
 /// Replaces a state without leases by `None`.
 fn normalize(state: &mut Option<HeldState>) {
-    if state.as_ref().is_some_and(|state| state.0.is_empty()) {
+    if state.as_ref().is_some_and(|state| state.leases.is_empty()) {
         *state = None;
     }
 }
@@ -121,7 +179,7 @@ impl Counting for Held {
     }
 
     fn resets_at(state: &HeldState) -> Time {
-        state.0.iter().map(|lease| lease.ends).max().unwrap_or(Time::EPOCH)
+        state.leases.back().map_or(Time::EPOCH, |last| last.ends)
     }
 
     fn headroom(&self, state: &HeldState, now: Time) -> Option<u64> {
@@ -130,10 +188,8 @@ impl Counting for Held {
 
     fn fits_at(&self, state: &HeldState, now: Time, cost: u64) -> Time {
         let room = self.capacity.saturating_sub(cost);
-        let mut leases: Vec<&Lease> = state.live(now).collect();
-        leases.sort_unstable_by_key(|lease| lease.ends);
         let mut used = state.used(now);
-        for lease in leases {
+        for lease in state.live(now) {
             used = used.saturating_sub(lease.count);
             if used <= room {
                 return lease.ends;
@@ -185,23 +241,22 @@ impl Counting for Held {
         cost: u64,
         taken: Taken,
     ) -> Result<bool, Overdrawn> {
-        let matching = |lease: &&mut Lease| now < lease.ends && lease.has_handle(taken.handle);
+        let matching = |lease: &Lease| now < lease.ends && lease.has_handle(taken.handle);
         let used = state.as_ref().map_or(0, |state| state.used(now));
-        let lease = state.as_mut().and_then(|state| state.0.iter_mut().rev().find(matching));
-        match lease {
-            Some(_) if used.saturating_add(cost) > MAX_COUNT => Err(Overdrawn),
-            Some(lease) => {
-                lease.count = lease.count.saturating_add(cost);
-                if let Some(HeldState(leases)) = state {
-                    leases.retain(|lease| now < lease.ends);
+        match state {
+            Some(state) if state.leases.iter().any(matching) => {
+                if used.saturating_add(cost) > MAX_COUNT {
+                    return Err(Overdrawn);
                 }
+                state.drop_ended(now);
+                state.grow(taken.handle, cost);
                 Ok(true)
             }
-            None if now < taken.at.after(self.ttl) => {
+            _ if now < taken.at.after(self.ttl) => {
                 Held::lease(state, now, cost, Some(taken.handle), taken.at.after(self.ttl))
                     .map(|()| true)
             }
-            None => Ok(false),
+            _ => Ok(false),
         }
     }
 
@@ -219,17 +274,14 @@ impl Counting for Held {
 
     /// A lease never ends earlier by this: a clock that stepped back must not shorten it.
     fn renew(&self, state: &mut Option<HeldState>, now: Time, handle: Handle) -> bool {
-        let Some(HeldState(leases)) = state else { return false };
+        let Some(state) = state else { return false };
         let ends = now.after(self.ttl);
-        let renewed =
-            |lease: &Lease| lease.has_handle(handle) && now < lease.ends && lease.ends < ends;
-        if !leases.iter().any(renewed) {
+        let renewed = |lease: &Lease| lease.has_handle(handle) && lease.ends < ends;
+        if !state.live(now).any(renewed) {
             return false;
         }
-        leases.retain(|lease| now < lease.ends);
-        for lease in leases.iter_mut().filter(|lease| lease.has_handle(handle)) {
-            lease.ends = lease.ends.max(ends);
-        }
+        state.drop_ended(now);
+        state.move_to(ends, renewed);
         true
     }
 }

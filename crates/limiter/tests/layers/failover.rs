@@ -82,6 +82,19 @@ async fn local_allows_the_share_of_the_node() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn ids_are_not_remembered_without_the_store() {
+    for on_failure in [OnFailure::Allow, OnFailure::Local] {
+        let setup = Setup::new(&["sliding-log 10/h"], on_failure);
+        setup.remote.set(Mode::Fails);
+        let key = || setup.limiter.key("a").id("request");
+        assert!(key().check().await.unwrap().not_remembered, "{on_failure:?}");
+        assert!(!key().peek().await.unwrap().not_remembered, "a peek never is");
+        assert!(!key().cost(11).check().await.unwrap().not_remembered, "a denial never is");
+        assert!(!setup.check().await.not_remembered, "there is no id");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn local_begins_with_what_was_used_before() {
     let setup = Setup::of_nodes(2, &["sliding-log 10/h"], OnFailure::Local);
     for _ in 0..8 {

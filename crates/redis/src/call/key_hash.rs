@@ -7,8 +7,7 @@ use sha2::{Digest, Sha256};
 use tollgate_core::Op;
 use tollgate_core::storage::{Handle, OpStorage as _};
 
-/// Number of bytes of a hash that are used: enough that no two of them in a store are ever the same.
-pub(super) const HASH_BYTES: usize = 16;
+use crate::format::HASH_BYTES;
 
 /// Number of bytes that SHA-256 takes at once.
 const BLOCK_BYTES: usize = 64;

@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tollgate_core::{Id, Name, Op, Subject};
 
-use super::key_hash::{HASH_BYTES, KeyHash};
-use crate::format::VERSION;
+use super::key_hash::KeyHash;
+use crate::format::{HASH_BYTES, VERSION};
 
 /// How all keys are named: their prefix, and the hash of what follows it.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use tollgate_core::Act;
 
 use super::sections::{find, variant};
-use crate::format::{HEAD_BYTES, OVERDRAWN};
+use crate::format::{HASH_BYTES, HEAD_BYTES, OVERDRAWN};
 use crate::shape::{Idempotency, LimitShape, RuleKind, Shape};
 
 /// Maximum number of limits whose variables are locals. Lua has no more than two hundred locals, so that the
@@ -109,7 +109,7 @@ impl Assembly<'_> {
                 "local handle,{new_handle} rest_at = unpack('<I2c0{more}', args, {end} + 7)"
             ));
         } else {
-            self.add("local handle = ''");
+            self.add(&format!("local handle = '{}'", "\\0".repeat(HASH_BYTES)));
         }
         self.add("local allowed, changed, overdrawn = true, false, false");
         if self.shape.limits.len() > MAX_IN_LOCALS {

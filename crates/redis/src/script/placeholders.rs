@@ -8,8 +8,8 @@ use tollgate_core::{Act, MAX_ENTRIES, Span};
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::format::{
-    ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATION_BYTES, VERSION,
-    WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, LEASE_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATION_BYTES,
+    VERSION, WINDOWS_NEEDED,
 };
 use crate::shape::Idempotency;
 
@@ -76,10 +76,7 @@ impl Assembly<'_> {
             "RUNS_AT" => self.runs_at(),
             "RUN_BYTES" => self.run_bytes(),
             "RESERVATION_BYTES" => RESERVATION_BYTES,
-            // The fields of a lease.
-            "LEASE_END" => 1,
-            "LEASE_COUNT" => 2,
-            "LEASE_HANDLE" => 3,
+            "LEASE_BYTES" => LEASE_BYTES,
             // What must fit: the cost, or that of several equal checks.
             "WANTED" if self.shape.runs => return Some("times * cost".into()),
             "WANTED" => return Some("cost".into()),

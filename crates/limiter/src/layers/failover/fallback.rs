@@ -128,7 +128,7 @@ impl Fallback {
     }
 
     /// Decides a check or a peek without the store. `is_charged` is whether the store is charged afterwards with
-    /// what is allowed.
+    /// what is allowed. Ids are not remembered: a retry counts again, here or when the store is back.
     pub(super) fn decide(
         &self,
         op: &Op<'_>,
@@ -136,14 +136,16 @@ impl Fallback {
         on_failure: OnFailure,
         is_charged: bool,
     ) -> Result<Decision, StoreError> {
-        let hash = self.hash(op);
+        let (hash, has_id) = (self.hash(op), op.id.is_some());
         let op = &op.without_id();
-        let is_charged = is_charged && op.act == Act::Check && op.has_cost();
+        let is_check = op.act == Act::Check && op.has_cost();
+        let is_charged = is_charged && is_check;
         let mut decision = match on_failure {
             OnFailure::Local => self.decide_by_share(hash, op, at, is_charged)?,
             _ => self.allow(hash, op, at, is_charged)?,
         };
         decision.degraded = true;
+        decision.not_remembered = has_id && is_check && decision.allowed;
         Ok(decision)
     }
 
