@@ -84,8 +84,10 @@ do
       reservations = limit.reservations_at and sub(subject.value, limit.reservations_at,
         limit.reservations_at + 3 + unpack('<I4', subject.value, limit.reservations_at))
     end
-    if reservations then
-      kept = kept .. TAG_WITH_RESERVATIONS .. (body and '\1' .. body or '\0') .. reservations
+    if reservations and body then
+      kept = kept .. TAG_WITH_RESERVATIONS .. '\1' .. body .. reservations
+    elseif reservations then
+      kept = kept .. TAG_WITH_RESERVATIONS .. '\0' .. reservations
     elseif body then
       kept = kept .. TAG .. body
     end
@@ -95,10 +97,11 @@ end
 
 --: write
 do
-  local kept, expiry, keeps_unread = '', 0, subject.rest ~= ''
+  -- Each concatenation copies what may be long, so there are few.
+  local kept, expiry, keeps_unread = VERSION_CHAR, 0, subject.rest ~= ''
   --+ keep_all
   kept = kept .. subject.rest
-  if kept == '' then
+  if kept == VERSION_CHAR then
     if subject.value then call('DEL', KEYS[SUBJECT_KEY]) end
   else
     local ttl = (expiry - time) / 1000 + SLACK_MS
@@ -113,7 +116,7 @@ do
       if subject.value then call('DEL', KEYS[SUBJECT_KEY]) end
     else
       -- Of all commands that set a value with an expiry this one takes the least time, and so does %d.
-      call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), VERSION_CHAR .. kept)
+      call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), kept)
     end
   end
 end
