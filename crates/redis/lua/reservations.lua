@@ -11,6 +11,7 @@
 -- Sections:
 --   open_reservations       reads the numbers, and the reservations as bytes into `open`
 --   define_walk             defines what `drop_expired_reservations`, `cap_before_taking` and `cap_refundable` call
+--   lower, join_kept        cap one reservation in such a walk; put the pieces together
 --   find_reservation, cut_reservation   the place of one in `open`; takes one out
 --   drop_expired_reservations, drop_own_reservation, rename_reservation, cap_before_taking, cap_refundable,
 --   cap_after_settling, add_reservation
@@ -51,21 +52,31 @@ local function walk(caps)
       if caps and left > 0 then
         local refundable = left
         --+ refundable_if_less
-        if refundable < left then
-          left = refundable
-          kept[#kept + 1] = sub(open, from, place + 10)
-          kept[#kept + 1], from = pack('<I7', left), place + 18
-        end
+        local capped = refundable
+        --+ lower
       end
       if left > most then most = left end
       if first_expiry == 0 or expires_at < first_expiry then first_expiry = expires_at end
       if expires_at > last_expiry then last_expiry = expires_at end
     end
   end
-  if from > 1 then
-    kept[#kept + 1] = sub(open, from)
-    open, touched = table.concat(kept), true
-  end
+  --+ join_kept
+end
+
+--: lower
+-- luacheck: globals capped left kept from place
+-- No more than `capped` may be given back of the reservation at `place`. `kept` has the pieces of the new `open` up
+-- to `from`.
+if capped < left then
+  left = capped
+  kept[#kept + 1] = sub(open, from, place + 10)
+  kept[#kept + 1], from = pack('<I7', left), place + 18
+end
+
+--: join_kept
+if from > 1 then
+  kept[#kept + 1] = sub(open, from)
+  open, touched = table.concat(kept), true
 end
 
 --: refundable_if_less
@@ -177,18 +188,11 @@ if settled_amount > actual and most > 0 then
       --+ overlap
       local capped = left > overlap and left - overlap or 0
       if taken_at <= settled_at and least_since > capped then capped = least_since end
-      if capped < left then
-        left = capped
-        kept[#kept + 1] = sub(open, from, place + 10)
-        kept[#kept + 1], from = pack('<I7', left), place + 18
-      end
+      --+ lower
       if left > most then most = left end
     end
   end
-  if from > 1 then
-    kept[#kept + 1] = sub(open, from)
-    open, touched = table.concat(kept), true
-  end
+  --+ join_kept
 end
 
 --: pack_reservations
