@@ -77,7 +77,7 @@ impl Lease {
 }
 
 impl HeldState {
-    /// Creates a state from leases in any order; `None` if there is none.
+    /// Creates a state from leases in any order; `None` without leases.
     pub(super) fn of(mut leases: Vec<Lease>) -> Option<HeldState> {
         let total = leases.iter().fold(0_u64, |sum, lease| sum.saturating_add(lease.count));
         leases.sort_by_key(|lease| lease.ends);
