@@ -71,7 +71,7 @@ impl MemoryStore {
             return None;
         }
         let (shard, hash) = locked.shard(item)?;
-        shard.one_word(hash.fingerprint_at(0))?.check(check, &self.layout, now)
+        shard.one_word_mut(hash.fingerprint_at(0))?.check(check, &self.layout, now)
     }
 
     /// Applies any operation whose shards are locked.
@@ -87,7 +87,7 @@ impl MemoryStore {
             && let Some((shard, hash)) = locked.shard(items.first)
         {
             let fingerprint = hash.fingerprint_at(0);
-            let record = shard.three_words(fingerprint);
+            let record = shard.three_words_mut(fingerprint);
             let known = record.and_then(|record| record.check(&check, &self.layout, now));
             let decision = known.or_else(|| self.check_new(shard, fingerprint, &check, now));
             if let Some(decision) = decision {

@@ -68,19 +68,17 @@ impl MemoryStore {
         // At most twice: the cached record only ever denies, and what it would allow is checked again
         // under the lock.
         loop {
-            let Some(decision) = record.check(check, &self.layout, now) else {
-                guard.map(|shard| lock.unlock_unchanged(shard));
-                return None;
-            };
+            let decision = record.check(check, &self.layout, now)?;
             match &mut guard {
                 None if decision.allowed => {
                     (guard, record) = lock_and_read::<R>(lock, fingerprint)?;
                     continue;
                 }
                 None => {}
-                Some(shard) if decision.allowed => *R::find(shard, fingerprint)? = record,
-                Some(_) => {
-                    let version = lock.unlock_unchanged(guard?);
+                Some(shard) if decision.allowed => *R::find_mut(shard, fingerprint)? = record,
+                Some(shard) => {
+                    let version = shard.version();
+                    drop(guard);
                     cache_record(key, Seen { record, version });
                 }
             }
@@ -89,18 +87,13 @@ impl MemoryStore {
     }
 }
 
-/// Locks the shard of a record and reads the record. Unlocks the shard if the record is absent.
+/// Locks the shard of a record and reads the record. Returns `None` if the record is absent.
 #[inline(always)]
 fn lock_and_read<R: Record>(
     lock: &Lock<Shard>,
     fingerprint: u64,
 ) -> Option<(Option<Guard<'_, Shard>>, R)> {
-    let mut shard = lock.lock();
-    match R::find(&mut shard, fingerprint).copied() {
-        Some(record) => Some((Some(shard), record)),
-        None => {
-            lock.unlock_unchanged(shard);
-            None
-        }
-    }
+    let shard = lock.lock();
+    let record = *R::find(&shard, fingerprint)?;
+    Some((Some(shard), record))
 }

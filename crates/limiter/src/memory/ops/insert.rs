@@ -18,13 +18,9 @@ impl MemoryStore {
         let lock = self.shard(self.shard_index(hash))?;
         let mut shard = lock.lock();
         let fingerprint = hash.fingerprint_at(0);
-        let record = shard.three_words(fingerprint);
+        let record = shard.three_words_mut(fingerprint);
         let known = record.and_then(|record| record.check(&check, &self.layout, now));
-        let decision = known.or_else(|| self.check_new(&mut shard, fingerprint, &check, now));
-        if decision.is_none() {
-            lock.unlock_unchanged(shard);
-        }
-        decision
+        known.or_else(|| self.check_new(&mut shard, fingerprint, &check, now))
     }
 
     /// Checks one limit of a new key and inserts its state into the locked shard. Returns `None` if

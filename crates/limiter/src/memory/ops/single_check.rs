@@ -84,7 +84,9 @@ impl<'a> SingleCheck<'a> {
 /// byte to reach the cache.
 pub(super) trait Record: Copy {
     /// Finds the record with this fingerprint.
-    fn find(shard: &mut Shard, fingerprint: u64) -> Option<&mut Self>;
+    fn find(shard: &Shard, fingerprint: u64) -> Option<&Self>;
+    /// Finds the record with this fingerprint, to change it.
+    fn find_mut(shard: &mut Shard, fingerprint: u64) -> Option<&mut Self>;
     /// Checks a state that was written under the limit's own terms. Returns `None` if this needs the
     /// general path.
     fn check(&mut self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<Decision>;
@@ -92,8 +94,13 @@ pub(super) trait Record: Copy {
 
 impl Record for OneWordRecord {
     #[inline(always)]
-    fn find(shard: &mut Shard, fingerprint: u64) -> Option<&mut OneWordRecord> {
+    fn find(shard: &Shard, fingerprint: u64) -> Option<&OneWordRecord> {
         shard.one_word(fingerprint)
+    }
+
+    #[inline(always)]
+    fn find_mut(shard: &mut Shard, fingerprint: u64) -> Option<&mut OneWordRecord> {
+        shard.one_word_mut(fingerprint)
     }
 
     #[inline(always)]
@@ -110,8 +117,13 @@ impl Record for OneWordRecord {
 
 impl Record for ThreeWordRecord {
     #[inline(always)]
-    fn find(shard: &mut Shard, fingerprint: u64) -> Option<&mut ThreeWordRecord> {
+    fn find(shard: &Shard, fingerprint: u64) -> Option<&ThreeWordRecord> {
         shard.three_words(fingerprint)
+    }
+
+    #[inline(always)]
+    fn find_mut(shard: &mut Shard, fingerprint: u64) -> Option<&mut ThreeWordRecord> {
+        shard.three_words_mut(fingerprint)
     }
 
     #[inline(always)]

@@ -72,32 +72,46 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
         }
     }
 
-    /// Finds the record with this fingerprint. Nearly always it is in its home line.
+    /// Finds the record with this fingerprint.
     #[inline(always)]
-    pub(super) fn find(&mut self, fingerprint: u64) -> Option<&mut [u64; W]> {
+    pub(super) fn find(&self, fingerprint: u64) -> Option<&[u64; W]> {
+        let (line, place) = self.place_of(fingerprint)?;
+        self.lines.get(line)?.0.get(place)
+    }
+
+    /// Finds the record with this fingerprint, to change it.
+    #[inline(always)]
+    pub(super) fn find_mut(&mut self, fingerprint: u64) -> Option<&mut [u64; W]> {
+        let (line, place) = self.place_of(fingerprint)?;
+        self.lines.get_mut(line)?.0.get_mut(place)
+    }
+
+    /// Finds the line of a record and its place there. Nearly always it is in its home line.
+    #[inline(always)]
+    fn place_of(&self, fingerprint: u64) -> Option<(usize, usize)> {
         let home = self.home_line(fingerprint);
         // Compares all of them: an early exit is unpredictable, and a mispredicted branch costs more.
         let mut found = None;
-        for (slot, record) in self.lines.get(home)?.0.iter().enumerate() {
+        for (place, record) in self.lines.get(home)?.0.iter().enumerate() {
             if record[0] == fingerprint {
-                found = Some(slot);
+                found = Some(place);
             }
         }
         match found {
-            Some(slot) => self.lines.get_mut(home)?.0.get_mut(slot),
-            None => self.find_outside_home(fingerprint),
+            Some(place) => Some((home, place)),
+            None => self.place_outside_home(fingerprint),
         }
     }
 
-    /// Finds the record with this fingerprint, which is not in its home line.
+    /// Finds the line of a record that is not in its home line, and its place there.
     #[cold]
-    fn find_outside_home(&mut self, fingerprint: u64) -> Option<&mut [u64; W]> {
+    fn place_outside_home(&self, fingerprint: u64) -> Option<(usize, usize)> {
         let home = self.lines.get(self.home_line(fingerprint))?;
         if home.0.iter().any(|record| record[0] == 0) {
             return None;
         }
         let slot = self.slot_of(fingerprint)?;
-        self.at_mut(slot)
+        Some((slot / N, slot % N))
     }
 
     fn slot_of(&self, fingerprint: u64) -> Option<usize> {

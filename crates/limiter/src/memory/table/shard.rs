@@ -46,18 +46,30 @@ struct WholeStates {
 impl Shard {
     /// Finds the record of a state of one word.
     #[inline(always)]
-    pub(crate) fn one_word(&mut self, fingerprint: u64) -> Option<&mut OneWordRecord> {
+    pub(crate) fn one_word(&self, fingerprint: u64) -> Option<&OneWordRecord> {
         self.one_word.find(fingerprint)
+    }
+
+    /// Finds the record of a state of one word, to change it.
+    #[inline(always)]
+    pub(crate) fn one_word_mut(&mut self, fingerprint: u64) -> Option<&mut OneWordRecord> {
+        self.one_word.find_mut(fingerprint)
     }
 
     /// Finds the record of a state of three words.
     #[inline(always)]
-    pub(crate) fn three_words(&mut self, fingerprint: u64) -> Option<&mut ThreeWordRecord> {
+    pub(crate) fn three_words(&self, fingerprint: u64) -> Option<&ThreeWordRecord> {
         self.three_words.find(fingerprint)
     }
 
+    /// Finds the record of a state of three words, to change it.
+    #[inline(always)]
+    pub(crate) fn three_words_mut(&mut self, fingerprint: u64) -> Option<&mut ThreeWordRecord> {
+        self.three_words.find_mut(fingerprint)
+    }
+
     /// Returns whether there is a state with this fingerprint, in any form.
-    pub(crate) fn has(&mut self, fingerprint: u64) -> bool {
+    pub(crate) fn has(&self, fingerprint: u64) -> bool {
         let in_whole = |whole: &WholeStates| whole.states.contains_key(&fingerprint);
         self.one_word.find(fingerprint).is_some()
             || self.three_words.find(fingerprint).is_some()
