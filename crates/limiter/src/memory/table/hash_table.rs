@@ -293,7 +293,9 @@ mod tests {
             prop_assert_eq!(used as usize, model.len());
             prop_assert_eq!(table.iter().count(), model.len());
             for (fingerprint, value) in &model {
-                prop_assert_eq!(table.find(*fingerprint), Some(&mut record(*fingerprint, *value)));
+                let mut record = record(*fingerprint, *value);
+                prop_assert_eq!(table.find(*fingerprint), Some(&record));
+                prop_assert_eq!(table.find_mut(*fingerprint), Some(&mut record));
             }
         }
         Ok(())
