@@ -12,7 +12,7 @@
 --   forget_all   begins a new generation
 --
 -- Expects, read only:
--- luacheck: read globals call unpack pack sub byte format time args rest_at allowed changed reply
+-- luacheck: read globals call unpack pack sub byte find format time args rest_at allowed changed reply
 -- luacheck: read globals ttl entry
 -- Placeholders (see README.md):
 -- luacheck: read globals ACT ARGUMENT ID_KEY GENERATION_KEY GENERATION_TTL_MS SLACK_MS VERSION VERSION_CHAR
@@ -65,6 +65,10 @@ local entry = pack('<BI7I2c0I4c0', ACT, expiry, #generation, generation, #kept_r
 if changed then call('DEL', KEYS[ID_KEY]) end
 
 --: forget_all
-generation = tostring(call('INCR', KEYS[GENERATION_KEY]))
+generation = call('GET', KEYS[GENERATION_KEY])
+if generation and (#generation > 16 or not find(generation, '^[1-9]%d*$')) then
+  return redis.error_reply('TGSTATE the key of a generation holds a value that this version did not write')
+end
+generation = format('%d', call('INCR', KEYS[GENERATION_KEY]))
 call('PEXPIRE', KEYS[GENERATION_KEY], GENERATION_TTL_MS)
 others, last_expiry = '', time

@@ -9,6 +9,7 @@ pub(crate) mod reply;
 pub(crate) mod task;
 
 use std::borrow::Cow;
+use std::slice;
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,12 +21,22 @@ use crate::call::bytes::put;
 use crate::call::key_hash::KeyHash;
 use crate::call::keys::Prefix;
 use crate::call::reply::CallTerms;
+use crate::format::GENERATION_TTL_MS;
 use crate::script::{Script, Scripts};
 use crate::shape::{Costs, Idempotency, MAX_LIMITS, Positions, Shape, ShortVec};
 
 /// Deletes its key.
 static DELETE: LazyLock<Arc<Script>> =
     LazyLock::new(|| Arc::new(Script::new("redis.call('DEL', KEYS[1]) return ''".to_owned())));
+
+/// Puts a generation of ids under its key that was never there before: the time, where others are counted from one.
+static BEGIN_GENERATION: LazyLock<Arc<Script>> = LazyLock::new(|| {
+    let text = format!(
+        "local now = redis.call('TIME')
+        redis.call('SET', KEYS[1], now[1] .. string.format('%06d', now[2]), 'PX', {GENERATION_TTL_MS}) return ''"
+    );
+    Arc::new(Script::new(text))
+});
 
 /// One call of a script, ready to be sent.
 #[derive(Debug)]
@@ -146,19 +157,28 @@ impl Call {
     }
 }
 
-/// Returns the calls that delete what is kept for the subjects of an operation, whatever it is.
-pub(crate) fn deletions(op: &Op<'_>, prefix: &Prefix) -> Vec<Call> {
-    let mut keys: Vec<Vec<u8>> =
+/// Returns the calls that forget what is kept for the subjects of a reset, whatever it is: their states, what was done
+/// under ids, and what is kept under its own id.
+pub(crate) fn forget_all(op: &Op<'_>, prefix: &Prefix) -> Vec<Call> {
+    let mut states: Vec<Vec<u8>> =
         op.items.iter().map(|item| prefix.state(op.policy, item.subject)).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let call = |key| Call {
-        script: Arc::clone(&DELETE),
+    states.sort_unstable();
+    states.dedup();
+    let call = |script: &Arc<Script>, key| Call {
+        script: Arc::clone(script),
         keys: std::iter::once(key).collect(),
         argument: Vec::new(),
         terms: CallTerms::of(op, &[]),
     };
-    keys.into_iter().map(call).collect()
+    let mut calls = Vec::new();
+    for state in states {
+        // Ids are kept beside the first state of a slot, which each may be.
+        let scope = prefix.scope(op, slice::from_ref(&state));
+        calls.push(call(&BEGIN_GENERATION, scope.generation()));
+        calls.extend(op.id.map(|id| call(&DELETE, scope.id(id))));
+        calls.push(call(&DELETE, state));
+    }
+    calls
 }
 
 /// Fails if no script can do an operation.

@@ -28,6 +28,8 @@ pub(crate) const HASH_BYTES: usize = 16;
 pub(crate) const RESERVATION_BYTES: usize = 41;
 /// How many bytes a lease takes in the store.
 pub(crate) const LEASE_BYTES: usize = 30;
+/// How long a generation of ids is known, in milliseconds: longer than any reply that belongs to it.
+pub(crate) const GENERATION_TTL_MS: u64 = 65_000;
 /// How many bytes a reply has for a state whose body begins with its size.
 pub(crate) const SUMMARY_BYTES: usize = 21;
 /// How many bytes the argument of a script begins with: the time.

@@ -11,7 +11,7 @@ use tollgate_core::{Act, Apply, Decision, Item, Op, Store, StoreError, Time, app
 use crate::call::keys::Prefix;
 use crate::call::reply::{Reply, ScriptDecision};
 use crate::call::task::{Decisions, Task, ready};
-use crate::call::{Call, SlotOp, When, deletions, validate};
+use crate::call::{Call, SlotOp, When, forget_all, validate};
 use crate::connection::node::Node;
 use crate::connection::{Connection, send_one};
 use crate::script::Scripts;
@@ -113,8 +113,8 @@ impl RedisStore {
 
     /// Resets subjects whose states cannot be read: there is nothing to be kept of them.
     async fn reset_damaged(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
-        for deleted in self.connection.send(&deletions(op, &self.prefix)).await {
-            deleted?;
+        for forgotten in self.connection.send(&forget_all(op, &self.prefix)).await {
+            forgotten?;
         }
         let mut out = Err(StoreError::unanswered());
         self.apply_all(slice::from_ref(op), at, slice::from_mut(&mut out)).await;

@@ -8,13 +8,10 @@ use tollgate_core::{Act, MAX_ENTRIES, Span};
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::format::{
-    ALLOWED, BODY_BYTES, LEASE_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATION_BYTES,
-    VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, LEASE_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN,
+    RESERVATION_BYTES, VERSION, WINDOWS_NEEDED,
 };
 use crate::shape::Idempotency;
-
-/// How long a generation of ids is known, in milliseconds: longer than any reply that belongs to it.
-const GENERATION_TTL_MS: u64 = 65_000;
 
 /// How long a reservation under a handle of our own may wait for its commit. It counts among the
 /// reservations of its key, so that what a crash left behind must not stay for long.

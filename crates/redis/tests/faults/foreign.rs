@@ -90,6 +90,35 @@ fn a_reset_forgets_a_foreign_value() {
     }
 }
 
+/// Neither under the key of its own id, nor where the generation of all ids is kept.
+#[test]
+fn a_reset_forgets_a_foreign_value_beside_the_state() {
+    let servers = [Server::redis(), Server::valkey()];
+    for server in servers.into_iter().flatten() {
+        let (client, policy) = (Client::connect(&server.url()), policy());
+        let reset = policy.operation(Act::Reset, 1);
+        let one = policy.check().id("some");
+        let _ = client.apply(policy.check()).unwrap();
+        let _ = client.apply(reset.id("r")).unwrap();
+        let (generation, id) = (key(&server, ":g"), key(&server, ":i*"));
+        for (set, _, _) in TABLE {
+            for (key, reset) in
+                [(&generation, reset), (&generation, reset.id("r")), (&id, reset.id("r"))]
+            {
+                server.cli(&["del", key]);
+                server.cli(&named(set, key));
+                assert_eq!(client.remaining(reset), 10, "{set:?}");
+                assert_eq!(client.remaining(one), 9, "{set:?}");
+                assert_eq!(client.remaining(one), 9, "{set:?}: it is remembered");
+                // What was done before it is not.
+                assert_eq!(client.remaining(policy.operation(Act::Reset, 1)), 10, "{set:?}");
+                assert_eq!(client.remaining(one), 9, "{set:?}");
+                assert_eq!(client.remaining(policy.check()), 8, "{set:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn foreign_value_under_the_key_of_a_state() {
     let Some(server) = Server::redis() else { return };
