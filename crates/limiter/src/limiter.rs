@@ -58,9 +58,10 @@ struct SingleLimit {
 
 impl<S: LimiterStore> Limiter<S> {
     fn from_parts(policy: Policy, store: Arc<S>, registration: Arc<Registration>) -> Limiter<S> {
-        let single = match policy.limits() {
-            [limit] if limit.per().is_none() && limit.unit().is_none() => {
-                Some(SingleLimit { terms_index: store.terms_index(limit) })
+        let indices: Vec<_> = policy.limits().iter().map(|one| store.terms_index(one)).collect();
+        let single = match (policy.limits(), indices.as_slice()) {
+            ([limit], [terms_index]) if limit.per().is_none() && limit.unit().is_none() => {
+                Some(SingleLimit { terms_index: *terms_index })
             }
             _ => None,
         };

@@ -63,9 +63,7 @@ impl fmt::Debug for Engine {
 impl Engine {
     pub(crate) fn new(store: StoreHandle, policies: Vec<PolicyConfig>, threads: usize) -> Engine {
         let policies = Policies::new(policies, &Policies::default(), threads);
-        if let Some(layers) = store.layers() {
-            layers.set_policies(policies.layers());
-        }
+        store.set_policies(&policies);
         Engine {
             sources: store.layers().map(|_| SourceCounters::new(threads)),
             store,
@@ -86,9 +84,7 @@ impl Engine {
     /// Replaces all policies at once.
     pub(crate) fn set_policies(&self, policies: &[PolicyConfig]) {
         self.policies.rcu(|before| Policies::new(policies.iter().cloned(), before, self.threads));
-        if let Some(layers) = self.store.layers() {
-            layers.set_policies(self.policies().layers());
-        }
+        self.store.set_policies(&self.policies());
     }
 
     /// Returns the time by the clock of the memory store, or by this machine's if the store is remote.

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::Limit;
 use tollgate_core::storage::LimitStorage as _;
+use tollgate_core::{Limit, Policy};
 
 use super::ids::RememberedIds;
 use super::table::key_budget::KeyBudget;
@@ -130,6 +130,27 @@ impl MemoryStore {
         &self.clock
     }
 
+    /// Makes sure of room for the limits of a policy: their states stay in their shortest form, however many
+    /// other limits operations bring with them. A [`Limiter`](crate::Limiter) does so by itself; this is for
+    /// programs that call the store with limits of their own.
+    ///
+    /// The room is for a thousand limits in the life of a store, in their very shortest form for the first 128. Those
+    /// beyond it share what operations use.
+    ///
+    /// ```
+    /// use tollgate::{MemoryStore, Name, Policy};
+    ///
+    /// let store = MemoryStore::builder().build()?;
+    /// store.prepare(&Policy::parse(Name::new("login")?, ["gcra 5/min", "fixed-window 100/h"])?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepare(&self, policy: &Policy) {
+        for limit in policy.limits() {
+            // Without an index its states take more memory, and nothing else is different.
+            let _ = self.terms_index(limit);
+        }
+    }
+
     #[inline]
     pub(super) fn shard_index(&self, hash: Hash) -> usize {
         index_in(self.shards.len(), hash.shard)
@@ -153,7 +174,7 @@ impl Sealed for MemoryStore {
     }
 
     fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32> {
-        self.layout.terms.index_of(&limit.terms()?).and_then(NonZeroU32::new)
+        self.layout.terms.index_of_named(&limit.terms()?).and_then(NonZeroU32::new)
     }
 }
 

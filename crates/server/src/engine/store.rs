@@ -10,6 +10,7 @@ use tollgate::{Clock, MemoryStore, StoreStats};
 use tollgate_core::storage::OpStorage as _;
 use tollgate_core::{Apply, Decision, Op, Source, Store, StoreError, Time};
 
+use crate::engine::policies::Policies;
 use crate::error::with_causes;
 use crate::log_throttle::LogThrottle;
 
@@ -98,6 +99,18 @@ impl StoreHandle {
         match &self.kind {
             Kind::Memory(_) => self.clock.wall_behind(),
             Kind::Layered(_) | Kind::Other => None,
+        }
+    }
+
+    /// Tells the store which policies there are.
+    pub(super) fn set_policies(&self, policies: &Policies) {
+        match &self.kind {
+            Kind::Memory(memory) => policies.iter().for_each(|policy| {
+                memory.prepare(policy.applied());
+                policy.candidate().into_iter().for_each(|candidate| memory.prepare(candidate));
+            }),
+            Kind::Layered(layers) => layers.set_policies(policies.layers()),
+            Kind::Other => {}
         }
     }
 

@@ -47,7 +47,7 @@ fn with_high(high: u32, bits: u32, word: u64) -> u64 {
 
 /// Returns whether this terms index fits above a state of one word.
 #[inline]
-pub(crate) fn fits_one_word(terms_index: u32) -> bool {
+pub(crate) const fn fits_one_word(terms_index: u32) -> bool {
     terms_index >> (u64::BITS - ONE_WORD_BITS) == 0
 }
 

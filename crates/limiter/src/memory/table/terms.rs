@@ -1,11 +1,13 @@
 //! The terms that states are written under: each is kept once, and states refer to it by index.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use tollgate_core::storage::Terms;
 
+use super::record::fits_one_word;
 use crate::hash::index_in;
 
 /// Number of terms on one page: as many as a byte can index.
@@ -13,8 +15,17 @@ const PAGE_LEN: usize = 256;
 /// Maximum number of pages after the first. States under terms that do not fit are kept whole.
 const MORE_PAGES: usize = 15;
 
-/// Maximum number of terms. Index zero is not used.
-const MAX_TERMS: usize = PAGE_LEN * (MORE_PAGES + 1) - 1;
+/// The indices, in the order in which they are given out. Index zero is not used.
+///
+/// Clients may bring any number of limits with their operations. Those that a program or its configuration names
+/// have every second range for themselves: the first of them where a state of one word stays one, as far as that
+/// goes.
+const INDICES: [Range<u32>; 4] = [1..128, 128..ONE_WORD_END, ONE_WORD_END..3_072, 3_072..4_096];
+/// The end of the indices that fit above a state of one word.
+const ONE_WORD_END: u32 = 256;
+const _: () = assert!(fits_one_word(ONE_WORD_END - 1) && !fits_one_word(ONE_WORD_END));
+const _: () = assert!(INDICES[3].end as usize == PAGE_LEN * (MORE_PAGES + 1));
+
 /// Number of recently used indices that are cached. A power of two.
 const RECENT_LEN: usize = 16;
 
@@ -34,9 +45,31 @@ fn empty_page() -> Page {
 pub(crate) struct TermsList {
     first: Page,
     more: [OnceLock<Page>; MORE_PAGES],
-    indices: RwLock<HashMap<[u64; 4], u32>>,
+    indices: RwLock<Indices>,
     /// Recently used indices: most keys of a store are under a few terms.
     recent: [AtomicU32; RECENT_LEN],
+}
+
+/// The index of all terms in the list, and what is left of [`INDICES`].
+struct Indices {
+    of: HashMap<[u64; 4], u32>,
+    free: [Range<u32>; INDICES.len()],
+}
+
+impl Indices {
+    /// Returns whether such a limit finds no index.
+    fn is_full(&self, is_named: bool) -> bool {
+        self.free.iter().step_by(step(is_named)).all(Range::is_empty)
+    }
+
+    fn take_free(&mut self, is_named: bool) -> Option<u32> {
+        self.free.iter_mut().step_by(step(is_named)).find_map(Range::next)
+    }
+}
+
+/// Returns how to step through the ranges: a limit that is not named leaves out every second.
+fn step(is_named: bool) -> usize {
+    if is_named { 1 } else { 2 }
 }
 
 impl TermsList {
@@ -44,7 +77,7 @@ impl TermsList {
         TermsList {
             first: empty_page(),
             more: [const { OnceLock::new() }; MORE_PAGES],
-            indices: RwLock::default(),
+            indices: RwLock::new(Indices { of: HashMap::new(), free: INDICES }),
             recent: [const { AtomicU32::new(0) }; RECENT_LEN],
         }
     }
@@ -71,31 +104,81 @@ impl TermsList {
         if self.get(index) == Some(terms) {
             return Some(index);
         }
-        let indices = self.indices.read().unwrap_or_else(PoisonError::into_inner);
-        let (found, is_full) = (indices.get(&words).copied(), indices.len() >= MAX_TERMS);
-        drop(indices);
-        let index = match found {
-            Some(index) => index,
-            None if is_full => return None,
-            None => self.add(words, *terms)?,
-        };
+        let index = self.find_or_add(words, terms, false)?;
         recent.store(index, Ordering::Relaxed);
         Some(index)
     }
 
-    fn add(&self, words: [u64; 4], terms: Terms) -> Option<u32> {
+    /// As [`index_of`](TermsList::index_of) for a limit that a program or its configuration names.
+    pub(crate) fn index_of_named(&self, terms: &Terms) -> Option<u32> {
+        self.find_or_add(terms.to_words(), terms, true)
+    }
+
+    fn find_or_add(&self, words: [u64; 4], terms: &Terms, is_named: bool) -> Option<u32> {
+        let indices = self.indices.read().unwrap_or_else(PoisonError::into_inner);
+        let found = indices.of.get(&words).copied();
+        // Without the lock for writing, which each operation with a limit of its own would take.
+        let is_full = indices.is_full(is_named);
+        drop(indices);
+        match found {
+            Some(index) => Some(index),
+            None if is_full => None,
+            None => self.add(words, *terms, is_named),
+        }
+    }
+
+    fn add(&self, words: [u64; 4], terms: Terms, is_named: bool) -> Option<u32> {
         let mut indices = self.indices.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = indices.get(&words) {
+        if let Some(index) = indices.of.get(&words) {
             return Some(*index);
         }
-        let index = indices.len().checked_add(1)?;
-        let page = match (index / PAGE_LEN).checked_sub(1) {
+        let index = indices.take_free(is_named)?;
+        let place = usize::try_from(index).ok()?;
+        let page = match (place / PAGE_LEN).checked_sub(1) {
             None => &self.first,
             Some(page) => self.more.get(page)?.get_or_init(empty_page),
         };
-        page.get(index % PAGE_LEN)?.get_or_init(|| terms);
-        let index = u32::try_from(index).ok()?;
-        indices.insert(words, index);
+        page.get(place % PAGE_LEN)?.get_or_init(|| terms);
+        indices.of.insert(words, index);
         Some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::Limit;
+    use tollgate_core::storage::LimitStorage as _;
+
+    use super::{Terms, TermsList, fits_one_word};
+
+    fn terms(rate: u32) -> Terms {
+        let limit: Limit = format!("gcra {rate}/day burst 1").parse().unwrap();
+        limit.terms().unwrap()
+    }
+
+    /// An attacker who may send limits with his operations uses up all indices but those that are kept.
+    #[test]
+    fn named_limits_have_indices_of_their_own() {
+        let list = TermsList::new();
+        let given: Vec<u32> = (1..6_000).filter_map(|rate| list.index_of(&terms(rate))).collect();
+        assert_eq!(given.len(), 127 + 2_816);
+        assert_eq!(list.index_of(&terms(1)), Some(1));
+        let named = 10_000..10_000 + 128 + 1_024;
+        for rate in named.clone() {
+            let index = list.index_of_named(&terms(rate)).unwrap();
+            assert_eq!(fits_one_word(index), rate < named.start + 128);
+            assert!(!given.contains(&index), "{index}");
+            assert_eq!(list.index_of(&terms(rate)), Some(index));
+            assert_eq!(list.get(index), Some(&terms(rate)));
+        }
+        assert_eq!(list.index_of_named(&terms(named.end)), None);
+    }
+
+    #[test]
+    fn a_named_limit_takes_the_first_index() {
+        let list = TermsList::new();
+        assert_eq!(list.index_of_named(&terms(1)), Some(1));
+        assert_eq!(list.index_of(&terms(2)), Some(2));
+        assert_eq!(list.index_of_named(&terms(2)), Some(2));
     }
 }
