@@ -29,8 +29,8 @@ pub(crate) struct Lock<T> {
 
 /// The locked value, until this is dropped.
 ///
-/// Only who changes the value counts the version up. If everyone who locks it did, two threads that
-/// only look at one denied key would make each other look again, forever.
+/// Only who asks to change the value counts the version up. If everyone who locks it did, two threads
+/// that only read one denied key would make each other read it again, forever.
 pub(crate) struct Guard<'a, T> {
     version: &'a AtomicU64,
     value: SpinMutexGuard<'a, T>,

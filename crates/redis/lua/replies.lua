@@ -9,6 +9,7 @@
 --   remember     keeps the reply of this call
 --   scan_replies, make_entry   the parts of both that runs.lua has in common with them
 --   forget       deletes the replies of this id, if a lease was released
+--   read_generation, check_generation   for a reset, before anything is written
 --   forget_all   begins a new generation
 --
 -- Expects, read only:
@@ -64,11 +65,18 @@ local entry = pack('<BI7I2c0I4c0', ACT, expiry, #generation, generation, #kept_r
 --: forget
 if changed then call('DEL', KEYS[ID_KEY]) end
 
---: forget_all
-generation = call('GET', KEYS[GENERATION_KEY])
-if generation and (#generation > 16 or not find(generation, '^[1-9]%d*$')) then
+--: read_generation
+local generation, last_expiry, others = call('GET', KEYS[GENERATION_KEY]) or ''
+--+ check_generation
+
+--: check_generation
+-- luacheck: read globals generation
+if generation ~= '' and (#generation > 15 or not find(generation, '^%d+$')) then
   return redis.error_reply('TGSTATE the key of a generation holds a value that this version did not write')
 end
-generation = format('%d', call('INCR', KEYS[GENERATION_KEY]))
-call('PEXPIRE', KEYS[GENERATION_KEY], GENERATION_TTL_MS)
+
+--: forget_all
+-- luacheck: globals generation others last_expiry
+generation = format('%d', (generation == '' and 0 or generation) + 1)
+call('PSETEX', KEYS[GENERATION_KEY], GENERATION_TTL_MS, generation)
 others, last_expiry = '', time

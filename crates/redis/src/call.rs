@@ -19,7 +19,7 @@ use tollgate_core::{Act, Op, StoreError, Time};
 use crate::call::argument::put_item;
 use crate::call::bytes::put;
 use crate::call::key_hash::KeyHash;
-use crate::call::keys::Prefix;
+use crate::call::keys::{Prefix, Scope};
 use crate::call::reply::CallTerms;
 use crate::format::GENERATION_TTL_MS;
 use crate::script::{Script, Scripts};
@@ -29,11 +29,13 @@ use crate::shape::{Costs, Idempotency, MAX_LIMITS, Positions, Shape, ShortVec};
 static DELETE: LazyLock<Arc<Script>> =
     LazyLock::new(|| Arc::new(Script::new("redis.call('DEL', KEYS[1]) return ''".to_owned())));
 
-/// Puts a generation of ids under its key that was never there before: the time, where others are counted from one.
+/// Puts a generation of ids under its key that was never there before: the time in milliseconds, where others are
+/// counted from one.
 static BEGIN_GENERATION: LazyLock<Arc<Script>> = LazyLock::new(|| {
     let text = format!(
         "local now = redis.call('TIME')
-        redis.call('SET', KEYS[1], now[1] .. string.format('%06d', now[2]), 'PX', {GENERATION_TTL_MS}) return ''"
+        local generation = now[1] .. string.format('%03d', now[2] / 1000)
+        redis.call('PSETEX', KEYS[1], {GENERATION_TTL_MS}, generation) return ''"
     );
     Arc::new(Script::new(text))
 });
@@ -170,14 +172,18 @@ pub(crate) fn forget_all(op: &Op<'_>, prefix: &Prefix) -> Vec<Call> {
         argument: Vec::new(),
         terms: CallTerms::of(op, &[]),
     };
+    // Ids are kept beside the first state of a slot, which each may be.
+    let mut scopes: Vec<Scope<'_>> =
+        states.iter().map(|state| prefix.scope(op, slice::from_ref(state))).collect();
+    if states.is_empty() {
+        scopes.push(prefix.scope(op, &[]));
+    }
     let mut calls = Vec::new();
-    for state in states {
-        // Ids are kept beside the first state of a slot, which each may be.
-        let scope = prefix.scope(op, slice::from_ref(&state));
+    for scope in scopes {
         calls.push(call(&BEGIN_GENERATION, scope.generation()));
         calls.extend(op.id.map(|id| call(&DELETE, scope.id(id))));
-        calls.push(call(&DELETE, state));
     }
+    calls.extend(states.into_iter().map(|state| call(&DELETE, state)));
     calls
 }
 

@@ -118,7 +118,8 @@ impl RedisStore {
         }
         let mut out = Err(StoreError::unanswered());
         self.apply_all(slice::from_ref(op), at, slice::from_mut(&mut out)).await;
-        out
+        // Part of it is done.
+        out.map_err(|error| if error.is_refused() { StoreError::unavailable(error) } else { error })
     }
 
     /// Applies operations that live in one slot each; consecutive checks of one key in one call.

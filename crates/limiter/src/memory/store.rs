@@ -130,12 +130,13 @@ impl MemoryStore {
         &self.clock
     }
 
-    /// Makes sure of room for the limits of a policy: their states stay in their shortest form, however many
-    /// other limits operations bring with them. A [`Limiter`](crate::Limiter) does so by itself; this is for
+    /// Makes room for the limits of a policy: their states stay in a short form, however many other limits
+    /// operations bring with them. A [`Limiter`](crate::Limiter) on this store does so by itself; this is for
     /// programs that call the store with limits of their own.
     ///
-    /// The room is for a thousand limits in the life of a store, in their very shortest form for the first 128. Those
-    /// beyond it share what operations use.
+    /// There is room for about a thousand different limits in the life of a store, in the shortest form for the
+    /// first 128. Further ones, and those of limiters that are made from numbers a client chooses, compete
+    /// with those of operations.
     ///
     /// ```
     /// use tollgate::{MemoryStore, Name, Policy};

@@ -121,8 +121,11 @@ impl Assembly<'_> {
         match self.shape.idempotency {
             Idempotency::Remember(_) | Idempotency::Recall(_) => {
                 self.section(self.no_limit(), "recall");
+                if self.shape.act == Act::Reset {
+                    self.section(self.no_limit(), "check_generation");
+                }
             }
-            Idempotency::ForgetAll => self.add("local generation, last_expiry, others"),
+            Idempotency::ForgetAll => self.section(self.no_limit(), "read_generation"),
             Idempotency::Ignore | Idempotency::Forget => {}
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! ACL SETUSER limits on >PASSWORD resetkeys ~tg:* resetchannels -@all
-//!     +eval +evalsha +get +psetex +del +pttl +pexpire +incr +time +ping
+//!     +eval +evalsha +get +psetex +del +pttl +pexpire +time +ping
 //! ```
 //!
 //! On a cluster also `+cluster|slots +asking`. `PING` is sent by `connect`, not by `build`. `tg` is the prefix.
@@ -17,8 +17,8 @@ use crate::client::{Client, OpResult, unavailable};
 use crate::errors::with_causes;
 use crate::operations::{KeyedPolicy, Operation};
 
-const COMMANDS: [&str; 10] =
-    ["eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "incr", "time", "ping"];
+const COMMANDS: [&str; 9] =
+    ["eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "time", "ping"];
 
 /// Allows a user these commands and no others.
 fn allow(server: &Server, commands: &[&str]) {

@@ -57,6 +57,14 @@ struct Indices {
 }
 
 impl Indices {
+    /// Returns the index of these terms, unless they are named and there is a better one.
+    fn find(&self, words: [u64; 4], is_named: bool) -> Option<u32> {
+        let index = self.of.get(&words).copied()?;
+        let next = self.free.iter().step_by(step(is_named)).find(|free| !free.is_empty());
+        let is_better = |next: &Range<u32>| fits_one_word(next.start) && !fits_one_word(index);
+        (!is_named || !next.is_some_and(is_better)).then_some(index)
+    }
+
     /// Returns whether such a limit finds no index.
     fn is_full(&self, is_named: bool) -> bool {
         self.free.iter().step_by(step(is_named)).all(Range::is_empty)
@@ -110,18 +118,26 @@ impl TermsList {
     }
 
     /// As [`index_of`](TermsList::index_of) for a limit that a program or its configuration names.
+    ///
+    /// If an operation came first and got an index that does not fit above one word, the terms get a second one
+    /// that does, as far as there is one: what came with operations, or is in a snapshot, must not decide how
+    /// named limits are kept. States under the first are read as ever, and written under the second.
     pub(crate) fn index_of_named(&self, terms: &Terms) -> Option<u32> {
-        self.find_or_add(terms.to_words(), terms, true)
+        let words = terms.to_words();
+        let index = self.find_or_add(words, terms, true)?;
+        if let Some(recent) = self.recent.get(index_in(RECENT_LEN, mix(words))) {
+            recent.store(index, Ordering::Relaxed);
+        }
+        Some(index)
     }
 
     fn find_or_add(&self, words: [u64; 4], terms: &Terms, is_named: bool) -> Option<u32> {
         let indices = self.indices.read().unwrap_or_else(PoisonError::into_inner);
-        let found = indices.of.get(&words).copied();
-        // Without the lock for writing, which each operation with a limit of its own would take.
-        let is_full = indices.is_full(is_named);
+        let (found, is_full) = (indices.find(words, is_named), indices.is_full(is_named));
         drop(indices);
         match found {
             Some(index) => Some(index),
+            // Without the lock for writing, which each operation with a limit of its own would take.
             None if is_full => None,
             None => self.add(words, *terms, is_named),
         }
@@ -129,8 +145,8 @@ impl TermsList {
 
     fn add(&self, words: [u64; 4], terms: Terms, is_named: bool) -> Option<u32> {
         let mut indices = self.indices.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = indices.of.get(&words) {
-            return Some(*index);
+        if let Some(index) = indices.find(words, is_named) {
+            return Some(index);
         }
         let index = indices.take_free(is_named)?;
         let place = usize::try_from(index).ok()?;
@@ -172,6 +188,20 @@ mod tests {
             assert_eq!(list.get(index), Some(&terms(rate)));
         }
         assert_eq!(list.index_of_named(&terms(named.end)), None);
+    }
+
+    /// Also if an operation, or a snapshot, came first.
+    #[test]
+    fn named_limits_get_an_index_that_fits_one_word() {
+        let list = TermsList::new();
+        let given: Vec<u32> = (1..=200).map(|rate| list.index_of(&terms(rate)).unwrap()).collect();
+        let before = list.index_of(&terms(150)).unwrap();
+        let index = list.index_of_named(&terms(150)).unwrap();
+        assert!(!fits_one_word(before) && fits_one_word(index) && !given.contains(&index));
+        assert_eq!(list.index_of(&terms(150)), Some(index));
+        assert_eq!(list.get(before), Some(&terms(150)));
+        assert_eq!(list.index_of_named(&terms(150)), Some(index));
+        assert_eq!(list.index_of_named(&terms(1)), Some(1));
     }
 
     #[test]
