@@ -79,7 +79,8 @@ impl StoreError {
     }
 
     /// Creates the error for a key whose stored state cannot be read: something else has written it, or another
-    /// version. A [reset](crate::Act::Reset) forgets it, unless it is the reply kept under an id other than the reset's own.
+    /// version. A [reset](crate::Act::Reset) forgets it, unless it is the reply kept under an id other than the
+    /// reset's own.
     #[must_use]
     pub fn damaged(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError { kind: ErrorKind::Damaged, source: Some(Arc::from(source.into())) }

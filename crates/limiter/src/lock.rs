@@ -32,7 +32,7 @@ pub(crate) struct Lock<T> {
 /// Only who asks to change the value counts the version up. If everyone who locks it did, two threads
 /// that only read one denied key would make each other read it again, forever.
 pub(crate) struct Guard<'a, T> {
-    version: &'a AtomicU64,
+    lock: &'a Lock<T>,
     value: SpinMutexGuard<'a, T>,
 }
 
@@ -49,7 +49,7 @@ impl<T> Lock<T> {
     /// Locks the value, unless it is locked already.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        Some(Guard { version: &self.version, value: self.value.try_lock()? })
+        Some(Guard { lock: self, value: self.value.try_lock()? })
     }
 
     /// Returns how often the value may have changed. Never zero.
@@ -86,14 +86,6 @@ impl<T> Lock<T> {
     }
 }
 
-impl<T> Guard<'_, T> {
-    /// Returns the version of the value as it is now.
-    #[inline]
-    pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Relaxed)
-    }
-}
-
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
@@ -107,7 +99,7 @@ impl<T> DerefMut for Guard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // Before anything can change, and only by the holder.
-        self.version.store(self.version().wrapping_add(1), Ordering::Relaxed);
+        self.lock.version.store(self.lock.version().wrapping_add(1), Ordering::Relaxed);
         &mut self.value
     }
 }
@@ -168,7 +160,7 @@ mod loom_tests {
     /// Reads the value and its version.
     fn read(lock: &Lock<u32>) -> (u32, u64) {
         let guard = lock.lock();
-        (*guard, guard.version())
+        (*guard, lock.version())
     }
 
     #[test]

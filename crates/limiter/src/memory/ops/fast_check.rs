@@ -76,8 +76,9 @@ impl MemoryStore {
                 }
                 None => {}
                 Some(shard) if decision.allowed => *R::find_mut(shard, fingerprint)? = record,
-                Some(shard) => {
-                    let version = shard.version();
+                Some(_) => {
+                    // While the shard is locked: it belongs to what was read.
+                    let version = lock.version();
                     drop(guard);
                     cache_record(key, Seen { record, version });
                 }

@@ -57,20 +57,19 @@ struct Indices {
 }
 
 impl Indices {
-    /// Returns the index of these terms, unless they are named and there is a better one.
+    /// Returns the index of these terms, unless the next one is better.
     fn find(&self, words: [u64; 4], is_named: bool) -> Option<u32> {
         let index = self.of.get(&words).copied()?;
-        let next = self.free.iter().step_by(step(is_named)).find(|free| !free.is_empty());
-        let is_better = |next: &Range<u32>| fits_one_word(next.start) && !fits_one_word(index);
-        (!is_named || !next.is_some_and(is_better)).then_some(index)
+        let is_better = |next| fits_one_word(next) && !fits_one_word(index);
+        (!self.next(is_named).is_some_and(is_better)).then_some(index)
     }
 
-    /// Returns whether such a limit finds no index.
-    fn is_full(&self, is_named: bool) -> bool {
-        self.free.iter().step_by(step(is_named)).all(Range::is_empty)
+    /// Returns the next free index for such a limit.
+    fn next(&self, is_named: bool) -> Option<u32> {
+        self.free.iter().step_by(step(is_named)).find_map(|free| free.clone().next())
     }
 
-    fn take_free(&mut self, is_named: bool) -> Option<u32> {
+    fn take_next(&mut self, is_named: bool) -> Option<u32> {
         self.free.iter_mut().step_by(step(is_named)).find_map(Range::next)
     }
 }
@@ -107,14 +106,11 @@ impl TermsList {
     /// `None` if the list is full.
     pub(crate) fn index_of(&self, terms: &Terms) -> Option<u32> {
         let words = terms.to_words();
-        let recent = self.recent.get(index_in(RECENT_LEN, mix(words)))?;
-        let index = recent.load(Ordering::Relaxed);
+        let index = self.recent(words)?.load(Ordering::Relaxed);
         if self.get(index) == Some(terms) {
             return Some(index);
         }
-        let index = self.find_or_add(words, terms, false)?;
-        recent.store(index, Ordering::Relaxed);
-        Some(index)
+        self.find_or_add(words, terms, false)
     }
 
     /// As [`index_of`](TermsList::index_of) for a limit that a program or its configuration names.
@@ -123,24 +119,25 @@ impl TermsList {
     /// that does, as far as there is one: what came with operations, or is in a snapshot, must not decide how
     /// named limits are kept. States under the first are read as ever, and written under the second.
     pub(crate) fn index_of_named(&self, terms: &Terms) -> Option<u32> {
-        let words = terms.to_words();
-        let index = self.find_or_add(words, terms, true)?;
-        if let Some(recent) = self.recent.get(index_in(RECENT_LEN, mix(words))) {
-            recent.store(index, Ordering::Relaxed);
-        }
-        Some(index)
+        self.find_or_add(terms.to_words(), terms, true)
+    }
+
+    fn recent(&self, words: [u64; 4]) -> Option<&AtomicU32> {
+        self.recent.get(index_in(RECENT_LEN, mix(words)))
     }
 
     fn find_or_add(&self, words: [u64; 4], terms: &Terms, is_named: bool) -> Option<u32> {
         let indices = self.indices.read().unwrap_or_else(PoisonError::into_inner);
-        let (found, is_full) = (indices.find(words, is_named), indices.is_full(is_named));
+        let (found, is_full) = (indices.find(words, is_named), indices.next(is_named).is_none());
         drop(indices);
-        match found {
-            Some(index) => Some(index),
+        let index = match found {
+            Some(index) => index,
             // Without the lock for writing, which each operation with a limit of its own would take.
-            None if is_full => None,
-            None => self.add(words, *terms, is_named),
-        }
+            None if is_full => return None,
+            None => self.add(words, *terms, is_named)?,
+        };
+        self.recent(words)?.store(index, Ordering::Relaxed);
+        Some(index)
     }
 
     fn add(&self, words: [u64; 4], terms: Terms, is_named: bool) -> Option<u32> {
@@ -148,7 +145,7 @@ impl TermsList {
         if let Some(index) = indices.find(words, is_named) {
             return Some(index);
         }
-        let index = indices.take_free(is_named)?;
+        let index = indices.take_next(is_named)?;
         let place = usize::try_from(index).ok()?;
         let page = match (place / PAGE_LEN).checked_sub(1) {
             None => &self.first,
