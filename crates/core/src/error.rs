@@ -150,7 +150,7 @@ impl fmt::Display for StoreError {
             ErrorKind::Malformed(what) => write!(f, "malformed operation: {what}"),
             ErrorKind::Unanswered => f.write_str("no response from the store"),
             ErrorKind::Full => f.write_str(
-                "store full, new key not counted: raise max_keys or wait until keys reset",
+                "store full, not counted: raise max_keys or max_memory, or wait until keys reset",
             ),
             ErrorKind::Damaged => {
                 f.write_str("the stored state of the key cannot be read: reset the key")

@@ -17,6 +17,6 @@ pub use crate::idempotency::{IdempotencyCache, Scope};
 pub use crate::limit::storage::LimitStorage;
 pub use crate::operation::storage::OpStorage;
 pub use crate::rule::{
-    Capacity, FADE_DECAY, FADE_FLOOR, Handle, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS, Packed,
-    PackedOutcome, RESERVATION_TTL, State, Terms,
+    Capacity, FADE_DECAY, FADE_FLOOR, Footprint, Handle, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS,
+    Packed, PackedOutcome, RESERVATION_TTL, State, Terms,
 };

@@ -102,7 +102,7 @@
 //! * **All or nothing.** The limits of a policy are charged together or not at all. A denied check
 //!   changes nothing.
 //! * **Bounded.** A memory store never holds more states than
-//!   [`max_keys`](MemoryStoreBuilder::max_keys), and a flood of new keys never refills an exhausted one.
+//!   [`max_keys`](MemoryStoreBuilder::max_keys), in [`max_memory`](MemoryStoreBuilder::max_memory), and a flood of new keys never refills an exhausted one.
 //!   Keys are 1 to 1,024 bytes.
 //! * **No surprises.** No input causes a panic. In memory, a check of a known key does not allocate if its
 //!   state has a fixed size, and mostly does not even lock if `check` denies the key again and again. The
@@ -165,7 +165,7 @@ pub use lease::Lease;
 pub use limiter::{Limiter, LimiterError};
 pub use limiter_store::LimiterStore;
 pub use memory::{
-    BuildError, MemoryStore, MemoryStoreBuilder, SnapshotError, StoreStats, WhenFull,
+    BuildError, MemoryShare, MemoryStore, MemoryStoreBuilder, SnapshotError, StoreStats, WhenFull,
 };
 #[cfg(feature = "redis")]
 pub use open::open_with;

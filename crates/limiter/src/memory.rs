@@ -31,8 +31,8 @@
 //! | 3. `decide_locked` | its id is remembered: the decision is returned again |
 //! | 4. `decide_states` | always: takes the states out of the table, calls the core's `decide`, puts them back |
 //!
-//! In step 4, a store without room for the missing states first drops states that have reset
-//! (`make_room`). If there is still no room, or none for the id, `decide_when_full` decides.
+//! In step 4, a store without room for the missing states, or for what the others may grow by, first drops
+//! states that have reset (`make_room`). If there may still be no room, `decide_when_full` decides.
 
 mod builder;
 mod ids;
@@ -43,7 +43,9 @@ mod table;
 
 pub use builder::{BuildError, MemoryStoreBuilder};
 pub use snapshot::SnapshotError;
-pub use store::{MemoryStore, StoreStats, WhenFull};
+pub use store::{MemoryShare, MemoryStore, StoreStats, WhenFull};
 
+#[cfg(feature = "layers")]
+pub(crate) use builder::MIN_MEMORY;
 pub(crate) use ops::locked_shards::BATCH_SIZE;
 pub(crate) use ops::single_check::SingleCheck;

@@ -2,5 +2,6 @@
 
 mod exposition;
 mod layers;
+mod memory_store;
 
 pub(crate) use exposition::{CONTENT_TYPE, Exposition, OpenConnections};

@@ -98,8 +98,8 @@ impl Simulator {
     /// Creates a simulator for these limits, checked together, with state in memory.
     #[must_use]
     pub fn from_limits(limits: Vec<Limit>) -> Simulator {
-        // No bound on the number of keys: a simulation must decide all keys of the trace.
-        let store = MemoryStore::builder().max_keys(usize::MAX).slack(SLACK);
+        // No bound: a simulation must decide all keys of the trace.
+        let store = MemoryStore::builder().max_keys(usize::MAX).max_memory(usize::MAX).slack(SLACK);
         let store = store.clock(Clock::manual()).build().unwrap_or_default();
         Simulator::with_backend(limits, Backend::Memory(store))
     }

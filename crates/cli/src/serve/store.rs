@@ -32,6 +32,9 @@ pub(super) fn with_store(
     if let Some(max_keys) = config.max_keys {
         store = store.max_keys(max_keys.get());
     }
+    if let Some(max_memory) = config.max_memory {
+        store = store.max_memory(max_memory);
+    }
     Ok((server.memory(store.build()?), None))
 }
 

@@ -1,5 +1,6 @@
 //! What every rule of counting implements.
 
+use super::footprint::Room;
 use super::handle::Handle;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
@@ -44,6 +45,14 @@ pub(crate) trait Counting {
 
     /// Returns the instant from which the state counts as absent (law 5).
     fn resets_at(state: &Self::State) -> Time;
+
+    /// Returns the room of its slots or leases, if it has any.
+    fn room(_state: &Self::State) -> Option<Room> {
+        None
+    }
+
+    /// Drops what no longer counts, and the room for it.
+    fn trim(_state: &mut Self::State, _now: Time) {}
 
     /// Returns how much more fits; `None` in debt.
     fn headroom(&self, state: &Self::State, now: Time) -> Option<u64>;

@@ -4,6 +4,7 @@
 //! changes nothing, that time never gives back what it took, and how a reservation is settled.
 
 use super::counting::Counting;
+use super::footprint::{Footprint, Room};
 use super::handle::Handle;
 use super::reservation::{MAX_RESERVATIONS, Reservation};
 use super::status::live;
@@ -64,6 +65,31 @@ impl<S> Entry<S> {
 
     pub(super) fn state(&self) -> Option<&S> {
         self.state.as_ref()
+    }
+
+    /// Returns the memory of its lists.
+    pub(super) fn footprint<R: Counting<State = S>>(&self) -> Footprint {
+        self.measure::<R>(Room::bytes)
+    }
+
+    /// Returns how much more memory its lists may take after an operation.
+    pub(super) fn max_growth<R: Counting<State = S>>(&self, act: Act) -> Footprint {
+        self.measure::<R>(Room::max_growth).that_grows_by(act)
+    }
+
+    fn measure<R: Counting<State = S>>(&self, measure: fn(Room) -> usize) -> Footprint {
+        let own = self.state.as_ref().and_then(R::room).map_or(0, measure);
+        let (states, leases) = if R::GIVES_LEASES { (0, own) } else { (own, 0) };
+        let reservations = measure(Room::of_vec(&self.reservations));
+        Footprint { states, leases, reservations }
+    }
+
+    /// Drops what no longer counts, and the room for it.
+    pub(super) fn trim<R: Counting<State = S>>(&mut self, now: Time) {
+        self.drop_expired_reservations(now);
+        if let Some(state) = &mut self.state {
+            R::trim(state, now);
+        }
     }
 
     fn live<R: Counting<State = S>>(&self, now: Time) -> (Option<&S>, Time) {
@@ -132,6 +158,9 @@ impl<S> Entry<S> {
 
     fn drop_expired_reservations(&mut self, now: Time) {
         self.reservations.retain(|reservation| now < reservation.expires);
+        if let Some(capacity) = Room::of_vec(&self.reservations).shrunk() {
+            self.reservations.shrink_to(capacity);
+        }
     }
 
     /// Makes room for another reservation. The oldest then stands as charged.

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
 use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
+use super::footprint::Room;
 use super::handle::Handle;
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -107,6 +108,13 @@ impl HeldState {
             let ended = self.leases.pop_front();
             self.total = self.total.saturating_sub(ended.map_or(0, |lease| lease.count));
         }
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
+        if let Some(capacity) = Room::of_deque(&self.leases).shrunk() {
+            self.leases.shrink_to(capacity);
+        }
     }
 
     fn insert(&mut self, lease: Lease) {
@@ -129,6 +137,7 @@ impl HeldState {
         }
         self.total = self.total.saturating_sub(count.saturating_sub(left));
         self.leases.retain(|lease| lease.count > 0);
+        self.shrink();
     }
 
     /// Adds to the last to end of the leases under the handle.
@@ -180,6 +189,14 @@ impl Counting for Held {
 
     fn resets_at(state: &HeldState) -> Time {
         state.leases.back().map_or(Time::EPOCH, |last| last.ends)
+    }
+
+    fn room(state: &HeldState) -> Option<Room> {
+        Some(Room::of_deque(&state.leases))
+    }
+
+    fn trim(state: &mut HeldState, now: Time) {
+        state.drop_ended(now);
     }
 
     fn headroom(&self, state: &HeldState, now: Time) -> Option<u64> {

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 
 use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
+use super::footprint::Room;
 use super::handle::Handle;
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -103,13 +104,20 @@ impl SlotsState {
     /// newest slot. A slot that ended after that is kept, because it counts if the clock steps
     /// back.
     fn drop_ended(&mut self) {
-        let instant = Slots::instant(self);
+        self.drop_ended_at(Slots::instant(self));
+    }
+
+    /// Drops the slots that have ended at this instant, but never the newest.
+    fn drop_ended_at(&mut self, instant: Time) {
         while let Some(oldest) = self.slots.front() {
-            if self.end_of(oldest) > instant {
+            if self.slots.len() == 1 || self.end_of(oldest) > instant {
                 break;
             }
             self.total = self.total.saturating_sub(oldest.count);
             self.slots.pop_front();
+        }
+        if let Some(capacity) = Room::of_deque(&self.slots).shrunk() {
+            self.slots.shrink_to(capacity);
         }
     }
 
@@ -182,6 +190,15 @@ impl Counting for Slots {
 
     fn resets_at(state: &SlotsState) -> Time {
         state.slots.back().map_or(Time::EPOCH, |newest| state.end_of(newest))
+    }
+
+    fn room(state: &SlotsState) -> Option<Room> {
+        Some(Room::of_deque(&state.slots))
+    }
+
+    /// A slot that has ended no longer counts if the clock steps back then.
+    fn trim(state: &mut SlotsState, now: Time) {
+        state.drop_ended_at(now.max(Slots::instant(state)));
     }
 
     fn headroom(&self, state: &SlotsState, now: Time) -> Option<u64> {

@@ -5,9 +5,12 @@ use super::entry::Entry;
 use super::estimate::{Estimate, EstimateState};
 use super::fade::{Fade, FadeState};
 use super::flow::{Flow, FlowState};
-use super::held::{Held, HeldState};
-use super::slots::{Slots, SlotsState};
+use super::footprint::{Footprint, Room};
+use super::held::{Held, HeldState, Lease};
+use super::reservation::Reservation;
+use super::slots::{Slot, Slots, SlotsState};
 use super::window::{Window, WindowState};
+use crate::act::Act;
 use crate::time::Time;
 
 /// The state of one subject under one limit, with its open reservations.
@@ -54,8 +57,42 @@ macro_rules! states {
                     $(AnyEntry::$rule(entry) => entry.expires::<$rule>(),)*
                 }
             }
+
+            /// Returns the memory of its slots, leases and open reservations.
+            #[must_use]
+            pub fn footprint(&self) -> Footprint {
+                match &self.0 {
+                    $(AnyEntry::$rule(entry) => entry.footprint::<$rule>(),)*
+                }
+            }
+
+            /// Returns how much more memory these may take after such an operation on a state.
+            #[must_use]
+            pub fn max_growth(state: Option<&State>, act: Act) -> Footprint {
+                let Some(state) = state else { return max_growth_of_none(act) };
+                match &state.0 {
+                    $(AnyEntry::$rule(entry) => entry.max_growth::<$rule>(act),)*
+                }
+            }
+
+            /// Drops slots, leases and reservations that have ended, and the room for them.
+            pub fn trim(&mut self, now: Time) {
+                match &mut self.0 {
+                    $(AnyEntry::$rule(entry) => entry.trim::<$rule>(now),)*
+                }
+            }
         }
     };
+}
+
+/// Whatever its rule will be.
+fn max_growth_of_none(act: Act) -> Footprint {
+    let growth = Footprint {
+        states: Room::of_none::<Slot>().max_growth(),
+        leases: Room::of_none::<Lease>().max_growth(),
+        reservations: Room::of_none::<Reservation>().max_growth(),
+    };
+    growth.that_grows_by(act)
 }
 
 states! {

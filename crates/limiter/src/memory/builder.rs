@@ -1,17 +1,17 @@
 //! The builder of a store.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use tollgate_core::{Span, Time};
 
-use super::ids::RememberedIds;
+use super::ids::{MAX_BYTES_PER_ID, RememberedIds};
 use super::snapshot::{self, SnapshotError};
 use super::store::{AlignedShard, MemoryStore, StoreNumber, WhenFull};
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
+use super::table::memory_budget::{self, MemoryBudget};
 use super::table::shard::Shard;
 use super::table::terms::TermsList;
 use crate::clock::Clock;
@@ -19,24 +19,41 @@ use crate::hash::Secret;
 use crate::lock::Lock;
 
 /// Default of [`MemoryStoreBuilder::max_keys`].
-const DEFAULT_MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();
+const DEFAULT_MAX_KEYS: usize = 10_000_000;
 /// Default of [`MemoryStoreBuilder::slack`].
 const DEFAULT_SLACK: Span = Span::from_micros(1_000_000);
+/// Default of [`MemoryStoreBuilder::max_memory`].
+const DEFAULT_MAX_MEMORY: usize = 1 << 30;
+/// Minimum of [`MemoryStoreBuilder::max_memory`]. With less there is hardly room for a key.
+pub(crate) const MIN_MEMORY: usize = 64 << 10;
 /// Number of keys for which there is room for one remembered id. Ids take more memory than most keys.
 const KEYS_PER_ID: usize = 4;
 /// Number of keys per shard when the store is full, until there are [`MAX_SHARDS`].
 const KEYS_PER_SHARD: usize = 1024;
+/// About how many bytes a key takes at least.
+const BYTES_PER_KEY: usize = 32;
 /// Maximum number of shards. A power of two, large enough that the chance of a collision among ten
 /// million keys is below one in a billion: the fingerprint has 64 bits, and the shard another 12.
 const MAX_SHARDS: usize = 4096;
 
-/// The error of a store with `max_keys` 0, which could count nothing.
+/// The error of a store without room for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BuildError;
+pub struct BuildError(TooSmall);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TooSmall {
+    MaxKeys,
+    MaxMemory(usize),
+}
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("max_keys is 0; expected 1 or more")
+        match self.0 {
+            TooSmall::MaxKeys => f.write_str("max_keys is 0; expected 1 or more"),
+            TooSmall::MaxMemory(bytes) => {
+                write!(f, "max_memory is {bytes}; expected {MIN_MEMORY} bytes or more")
+            }
+        }
     }
 }
 
@@ -47,6 +64,7 @@ impl std::error::Error for BuildError {}
 #[must_use]
 pub struct MemoryStoreBuilder {
     max_keys: usize,
+    max_memory: usize,
     when_full: WhenFull,
     clock: Option<Clock>,
     slack: Span,
@@ -55,7 +73,8 @@ pub struct MemoryStoreBuilder {
 impl Default for MemoryStoreBuilder {
     fn default() -> MemoryStoreBuilder {
         MemoryStoreBuilder {
-            max_keys: DEFAULT_MAX_KEYS.get(),
+            max_keys: DEFAULT_MAX_KEYS,
+            max_memory: DEFAULT_MAX_MEMORY,
             when_full: WhenFull::Deny,
             clock: None,
             slack: DEFAULT_SLACK,
@@ -71,8 +90,18 @@ impl MemoryStoreBuilder {
         self
     }
 
-    /// Sets what happens to new keys when the store is full and none of its states has reset.
-    /// Default: [`WhenFull::Deny`].
+    /// Sets the maximum number of bytes of memory. States with their slots may take half of it, ids a quarter,
+    /// leases and open reservations an eighth each, so that a flood of one leaves the others their room.
+    /// [`StoreStats`](crate::StoreStats) says how much each takes. Default: 1 GiB; minimum: 64 KiB.
+    ///
+    /// Operations that run at the same time may together exceed it, each by the growth of one key.
+    pub fn max_memory(mut self, bytes: usize) -> MemoryStoreBuilder {
+        self.max_memory = bytes;
+        self
+    }
+
+    /// Sets what happens to operations that need room when the store is full and none of its states has
+    /// reset. Default: [`WhenFull::Deny`].
     pub fn when_full(mut self, when_full: WhenFull) -> MemoryStoreBuilder {
         self.when_full = when_full;
         self
@@ -95,10 +124,10 @@ impl MemoryStoreBuilder {
     /// Creates the store.
     ///
     /// # Errors
-    /// Fails if `max_keys` is 0.
+    /// Fails if `max_keys` is 0, or `max_memory` less than 64 KiB.
     pub fn build(self) -> Result<Arc<MemoryStore>, BuildError> {
-        let max_keys = self.checked_max_keys()?;
-        Ok(Arc::new(self.build_with(max_keys, Secret::random(), MAX_SHARDS)))
+        self.check()?;
+        Ok(Arc::new(self.build_with(Secret::random(), MAX_SHARDS)))
     }
 
     /// Creates the store and fills it from a [snapshot](MemoryStore::save), so that a restart gives
@@ -111,15 +140,15 @@ impl MemoryStoreBuilder {
     /// without a snapshot.
     ///
     /// # Errors
-    /// Fails if `max_keys` is 0.
+    /// Fails if `max_keys` is 0, or `max_memory` less than 64 KiB.
     pub fn restore(
         self,
         path: impl AsRef<Path>,
     ) -> Result<(Arc<MemoryStore>, Result<usize, SnapshotError>), BuildError> {
         match snapshot::read(path.as_ref()) {
             Ok(snapshot) => {
-                let max_keys = self.checked_max_keys()?;
-                let store = self.build_with(max_keys, snapshot.secret(), snapshot.shards());
+                self.check()?;
+                let store = self.build_with(snapshot.secret(), snapshot.shards());
                 let restored = store.fill_from(snapshot);
                 Ok((Arc::new(store), Ok(restored)))
             }
@@ -127,14 +156,23 @@ impl MemoryStoreBuilder {
         }
     }
 
-    fn checked_max_keys(&self) -> Result<NonZeroUsize, BuildError> {
-        NonZeroUsize::new(self.max_keys).ok_or(BuildError)
+    fn check(&self) -> Result<(), BuildError> {
+        if self.max_keys == 0 {
+            return Err(BuildError(TooSmall::MaxKeys));
+        }
+        if self.max_memory < MIN_MEMORY {
+            return Err(BuildError(TooSmall::MaxMemory(self.max_memory)));
+        }
+        Ok(())
     }
 
-    fn build_with(self, max_keys: NonZeroUsize, secret: Secret, max_shards: usize) -> MemoryStore {
-        let max_keys = max_keys.get();
+    fn build_with(self, secret: Secret, max_shards: usize) -> MemoryStore {
+        let MemoryStoreBuilder { max_keys, max_memory, .. } = self;
+        // A store with little memory has few shards, since each of them needs tables of its own.
+        let most_keys = max_keys.min(memory_budget::for_states(max_memory) / BYTES_PER_KEY);
         let max_shards = max_shards.min(MAX_SHARDS);
-        let shards = max_keys.div_ceil(KEYS_PER_SHARD).min(max_shards).next_power_of_two();
+        let shards = most_keys.div_ceil(KEYS_PER_SHARD).min(max_shards).next_power_of_two();
+        let max_ids = memory_budget::for_ids(max_memory) / MAX_BYTES_PER_ID;
         let clock = self.clock.unwrap_or_default();
         let layout =
             Layout { terms: TermsList::new(), origin: origin(clock.now()), slack: self.slack };
@@ -144,7 +182,8 @@ impl MemoryStoreBuilder {
             layout,
             shards: (0..shards).map(|_| AlignedShard(Lock::new(Shard::default()))).collect(),
             budget: KeyBudget::new(max_keys),
-            ids: RememberedIds::new(max_keys / KEYS_PER_ID),
+            memory: MemoryBudget::new(max_memory),
+            ids: RememberedIds::new(max_ids.min(max_keys / KEYS_PER_ID)),
             when_full: self.when_full,
             clock,
             shared: Arc::default(),
@@ -162,7 +201,7 @@ impl MemoryStore {
 impl Default for MemoryStore {
     /// Creates a store for ten million keys on the system clock.
     fn default() -> MemoryStore {
-        MemoryStoreBuilder::default().build_with(DEFAULT_MAX_KEYS, Secret::random(), MAX_SHARDS)
+        MemoryStoreBuilder::default().build_with(Secret::random(), MAX_SHARDS)
     }
 }
 

@@ -20,9 +20,12 @@ use tollgate_core::{Act, Decision, Op, Time};
 use self::record::{IdKey, Record};
 use self::segment::Segment;
 use self::shares::Shares;
+use super::store::MemoryShare;
 use crate::hash::{Secret, index_in};
 use crate::lock::{Guard, Lock};
 
+/// Maximum number of bytes that a remembered id takes, with its place in the index.
+pub(super) const MAX_BYTES_PER_ID: usize = 100;
 /// Maximum number of segments. A power of two.
 const MAX_SEGMENTS: usize = 1024;
 /// Number of records per segment when the memory for ids is full, until there are [`MAX_SEGMENTS`].
@@ -75,6 +78,13 @@ impl RememberedIds {
     /// Returns the maximum number of records.
     pub(super) fn max(&self) -> usize {
         self.shares.max()
+    }
+
+    /// Returns the memory they take, and the most they can take.
+    pub(super) fn memory(&self) -> MemoryShare {
+        let bytes = self.segments.iter().map(|segment| segment.lock().bytes());
+        let max = self.max().saturating_mul(MAX_BYTES_PER_ID);
+        MemoryShare { bytes: bytes.fold(0, usize::saturating_add), max }
     }
 
     /// Returns the number of operations so far that were done and not remembered.

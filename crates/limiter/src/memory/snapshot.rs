@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::storage::State;
+use tollgate_core::storage::{Footprint, State};
 
 use super::store::MemoryStore;
 use crate::hash::{Hash, Secret};
@@ -161,14 +161,21 @@ impl MemoryStore {
         let now = self.clock.now();
         let mut count = 0_usize;
         for (hash, state) in snapshot.states {
-            let room = now < state.expires() && self.budget.try_add(1);
-            if let Some(shard) = self.shard(self.shard_index(hash)).filter(|_| room) {
-                let mut shard = shard.lock();
+            let Some(shard) = self.shard(self.shard_index(hash)) else { continue };
+            let mut shard = shard.lock();
+            let growth = Footprint { states: shard.max_growth(), ..Footprint::default() };
+            let growth = growth.plus(state.footprint());
+            if state.expires() <= now || !self.memory.has_room(growth) || !self.budget.try_add(1) {
+                continue;
+            }
+            let (replaced, change) = shard.measured(|shard| {
                 let present = usize::from(shard.take(&self.layout, hash.fingerprint).is_some());
                 let dropped = shard.put(&self.layout, hash.fingerprint, state, now);
                 self.budget.remove(dropped.saturating_add(present));
-                count = count.saturating_add(1).saturating_sub(present);
-            }
+                present
+            });
+            self.memory.count(change);
+            count = count.saturating_add(1).saturating_sub(replaced);
         }
         count
     }

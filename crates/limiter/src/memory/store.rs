@@ -11,6 +11,7 @@ use tollgate_core::{Limit, Policy};
 use super::ids::RememberedIds;
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
+use super::table::memory_budget::MemoryBudget;
 use super::table::shard::Shard;
 use crate::clock::Clock;
 use crate::hash::{Hash, Secret, index_in};
@@ -24,10 +25,10 @@ use crate::shared::Shared;
 ///
 /// * **Exact.** However many threads call at once, operations on one subject happen one after the
 ///   other, and the limits of a policy are charged together or not at all.
-/// * **Bounded.** Never more than [`max_keys`](crate::MemoryStoreBuilder::max_keys) states. When that
-///   many are in use, states that have reset are dropped; if there are none,
-///   [`when_full`](crate::MemoryStoreBuilder::when_full) decides about new keys. A flood of new keys
-///   never refills an exhausted one.
+/// * **Bounded.** Never more than [`max_keys`](crate::MemoryStoreBuilder::max_keys) states in
+///   [`max_memory`](crate::MemoryStoreBuilder::max_memory). When there is no more room, states that have
+///   reset are dropped; if there are none, [`when_full`](crate::MemoryStoreBuilder::when_full) decides about
+///   what needs room: mostly new keys. A flood of new keys never refills an exhausted one.
 /// * **No background work.** The store starts no thread. Each call for a new key sweeps a few states
 ///   that have reset.
 /// * **Hashed keys.** States and ids are kept under hashes, made with a secret of this process; the
@@ -50,6 +51,7 @@ pub struct MemoryStore {
     pub(super) layout: Layout,
     pub(super) shards: Box<[AlignedShard]>,
     pub(super) budget: KeyBudget,
+    pub(super) memory: MemoryBudget,
     pub(super) ids: RememberedIds,
     pub(super) when_full: WhenFull,
     pub(super) clock: Clock,
@@ -80,15 +82,26 @@ pub(super) struct AlignedShard(pub(super) Lock<Shard>);
 #[cfg(not(all(test, loom)))]
 const _: () = assert!(size_of::<AlignedShard>() == 64, "one cache line");
 
-/// What a full store does with a new key.
+/// What a full store does with an operation that needs room: on a new key, or one that opens a reservation,
+/// or takes another slot or lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenFull {
-    /// Denies the new key, so that no request passes uncounted.
+    /// Denies it, so that no request passes uncounted.
     #[default]
     Deny,
-    /// Allows the new key without counting it.
+    /// Allows it without counting it where there is no room. A known key is still denied beyond its limit.
     Allow,
+}
+
+/// The memory of one kind, and its share of [`max_memory`](crate::MemoryStoreBuilder::max_memory).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryShare {
+    /// Number of bytes in use.
+    pub bytes: usize,
+    /// Maximum number of bytes.
+    pub max: usize,
 }
 
 /// How full a store is.
@@ -99,6 +112,14 @@ pub struct StoreStats {
     pub keys: usize,
     /// Maximum number of states in memory.
     pub max_keys: usize,
+    /// The memory of states, with their slots.
+    pub states: MemoryShare,
+    /// The memory of leases.
+    pub leases: MemoryShare,
+    /// The memory of open reservations.
+    pub reservations: MemoryShare,
+    /// The memory of operations that are remembered by their ids.
+    pub remembered: MemoryShare,
     /// Number of operations so far that found no room and were decided by `when_full`.
     pub rejected: u64,
     /// Number of operations that are remembered by their ids.
@@ -117,11 +138,22 @@ impl MemoryStore {
         StoreStats {
             keys: self.budget.count(),
             max_keys: self.budget.max_keys(),
+            states: self.memory.states(),
+            leases: self.memory.leases(),
+            reservations: self.memory.reservations(),
+            remembered: self.ids.memory(),
             rejected: self.budget.rejected(),
             ids: self.ids.count(),
             max_ids: self.ids.max(),
             unremembered: self.ids.unremembered(),
         }
+    }
+
+    /// Returns how many bytes the states, leases and open reservations take.
+    #[cfg(feature = "layers")]
+    pub(crate) fn memory(&self) -> usize {
+        let all = [self.memory.states(), self.memory.leases(), self.memory.reservations()];
+        all.iter().fold(0, |sum, share| sum.saturating_add(share.bytes))
     }
 
     /// Returns the clock of the store.

@@ -4,6 +4,7 @@
 mod hash_table;
 pub(super) mod key_budget;
 pub(super) mod layout;
+pub(super) mod memory_budget;
 pub(super) mod prefetch;
 pub(super) mod record;
 pub(super) mod shard;

@@ -14,5 +14,11 @@ const MAX_KEYS: usize = 1_000_000_000;
 /// so none of them may be swept.
 pub(crate) fn lasting_store() -> Arc<MemoryStore> {
     let slack = Span::from_micros(1 << 52);
-    MemoryStore::builder().clock(Clock::manual()).slack(slack).max_keys(MAX_KEYS).build().unwrap()
+    MemoryStore::builder()
+        .clock(Clock::manual())
+        .slack(slack)
+        .max_keys(MAX_KEYS)
+        .max_memory(usize::MAX)
+        .build()
+        .unwrap()
 }

@@ -29,7 +29,7 @@ impl Rng {
     }
 
     /// Returns a whole number from `low` to `high`, both included.
-    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.bits() % (high - low + 1)
     }
 

@@ -17,6 +17,8 @@ use super::{bytes, duration};
 const MEMORY: &str = "memory:";
 /// Maximum number of keys of a store in memory. So many take at least 80 GB.
 const MAX_KEYS: u64 = 4_000_000_000;
+/// Bounds on the memory of a store in memory.
+const MAX_MEMORY: (&str, &str) = ("1MiB", "16TiB");
 /// Maximum length of the prefix, which is part of every key in a remote store.
 const MAX_PREFIX_BYTES: usize = 64;
 /// Longest timeout. A client that has waited longer has given up.
@@ -50,7 +52,10 @@ pub struct StoreConfig {
     /// Maximum number of keys of a store in memory. Default: the default of
     /// [`MemoryStore`](tollgate::MemoryStore).
     pub max_keys: Option<NonZeroUsize>,
-    /// Whether a store in memory that is full allows or denies new keys.
+    /// Maximum number of bytes that a store in memory keeps. Default: the default of
+    /// [`MemoryStore`](tollgate::MemoryStore).
+    pub max_memory: Option<usize>,
+    /// Whether a store in memory that is full allows or denies what needs room.
     pub when_full: WhenFull,
 }
 
@@ -64,6 +69,7 @@ impl Default for StoreConfig {
             nodes: None,
             layer_memory: DEFAULT_LAYER_MEMORY,
             max_keys: None,
+            max_memory: None,
             when_full: WhenFull::default(),
         }
     }
@@ -83,6 +89,7 @@ impl fmt::Debug for StoreConfig {
             .field("nodes", &self.nodes)
             .field("layer_memory", &self.layer_memory)
             .field("max_keys", &self.max_keys)
+            .field("max_memory", &self.max_memory)
             .field("when_full", &self.when_full)
             .finish()
     }
@@ -109,6 +116,9 @@ impl StoreConfig {
             let max = value.whole(diagnostics, 1..=MAX_KEYS);
             store.max_keys = max.and_then(|max| NonZeroUsize::new(usize::try_from(max).ok()?));
         }
+        store.max_memory = table
+            .take("max_memory")
+            .and_then(|value| bytes::read(diagnostics, &value, MAX_MEMORY.0, MAX_MEMORY.1));
         if let Some(value) = table.take("when_full") {
             store.when_full = value.choice(diagnostics, &WHEN_FULL).unwrap_or_default();
         }

@@ -103,30 +103,7 @@ impl Exposition {
             "store_up",
             "Whether the store was available at the last call (1) or not (0)",
             up,
-        )?;
-        let Some(stats) = self.engine.stats() else { return Ok(()) };
-        let behind = self.engine.wall_behind().unwrap_or_default().as_secs();
-        gauge(
-            encoder,
-            "wall_clock_behind_seconds",
-            "How far the wall clock is behind the server's clock, once that was more than a minute",
-            i64::try_from(behind).unwrap_or(i64::MAX),
-        )?;
-        gauge(encoder, "keys", "Number of states kept in memory", whole(stats.keys))?;
-        gauge(
-            encoder,
-            "keys_limit",
-            "Maximum number of states kept in memory",
-            whole(stats.max_keys),
-        )?;
-        let help = "Number of operations on new keys that were decided by when_full because the store was full";
-        counter(encoder, "keys_rejected", help, stats.rejected)?;
-        gauge(encoder, "ids", "Number of operations remembered by their ids", whole(stats.ids))?;
-        let help = "Maximum number of operations remembered by their ids";
-        gauge(encoder, "ids_limit", help, whole(stats.max_ids))?;
-        let help = "Number of operations that were done and not remembered by their ids, \
-                    because the policy had used up its share";
-        counter(encoder, "ids_unremembered", help, stats.unremembered)
+        )
     }
 
     fn reloads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -184,6 +161,7 @@ impl Collector for Exposition {
             &[("stricter", Outcome::Stricter), ("looser", Outcome::Looser)],
         )?;
         self.store(encoder)?;
+        self.memory_store(encoder)?;
         self.layers(encoder)?;
         self.reloads(encoder)?;
         self.connections(encoder)?;

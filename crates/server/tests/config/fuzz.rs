@@ -12,7 +12,7 @@ use crate::DESIGN;
 const WORDS: &str = "[ ] [[ ]] { } = . , \" ' \"\"\" ''' # \\ \\u00e9 é \u{1b} \0 \u{feff} \
     server store policy rule lists tls auth http resp grpc threads http_limits resp_limits limits \
     candidate overrides key factor enforce headers distribution flush cap read max_slice on_failure when keys cost allow \
-    deny url prefix max_keys timeout off true 0 1 -1 1.5 1e400 inf 0x10 1979-05-27 \"5s\" \
+    deny url prefix max_keys max_memory timeout off true 0 1 -1 1.5 1e400 inf 0x10 1979-05-27 \"5s\" \
     \"ip=1\" \"redis://a\" [server.http_limits]";
 
 /// Separators, and whole limits.

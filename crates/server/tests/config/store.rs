@@ -1,7 +1,7 @@
 //! `[store]`.
 
 /// Config files and the errors they give.
-pub(crate) const CASES: [(&str, &str); 27] = [
+pub(crate) const CASES: [(&str, &str); 30] = [
     (
         "[store]\nurl = \"localhost:6379\"",
         "2:7: store.url: not the URL of a store: there is no scheme; expected redis://host:port, \
@@ -75,6 +75,21 @@ pub(crate) const CASES: [(&str, &str); 27] = [
         "2:12: store.max_keys is a string; expected a whole number from 1 to 4000000000",
     ),
     (
+        "[store]\nmax_memory = 1_073_741_824",
+        "2:14: store.max_memory is a whole number; expected a size in KiB, MiB or GiB, such as \
+         \"64MiB\", from 1MiB to 16TiB",
+    ),
+    (
+        "[store]\nmax_memory = \"1GB\"",
+        "2:14: store.max_memory is \"1GB\"; expected a size in KiB, MiB or GiB, such as \
+         \"64MiB\", from 1MiB to 16TiB",
+    ),
+    (
+        "[store]\nmax_memory = \"1023KiB\"",
+        "2:14: store.max_memory is \"1023KiB\"; expected a size in KiB, MiB or GiB, such as \
+         \"64MiB\", from 1MiB to 16TiB",
+    ),
+    (
         "[store]\nwhen_full = \"dney\"",
         "2:13: store.when_full is \"dney\"; expected deny or allow (did you mean \"deny\"?)",
     ),
@@ -125,8 +140,8 @@ pub(crate) const CASES: [(&str, &str); 27] = [
     ),
     (
         "[store]\nmax_key = 1",
-        "2:1: unknown key store.max_key; expected url, prefix, hash_key_file, max_keys, when_full, timeout, \
-         nodes or layer_memory (did you mean \"max_keys\"?)",
+        "2:1: unknown key store.max_key; expected url, prefix, hash_key_file, max_keys, max_memory, when_full, \
+         timeout, nodes or layer_memory (did you mean \"max_keys\"?)",
     ),
     (
         "[store]\nurl = \"redis://a:1\"\n[policy.a]\nlimits = [\"gcra 1/s\", \"gcra 1/s\", \

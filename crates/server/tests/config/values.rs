@@ -43,6 +43,7 @@ fn the_example_of_the_design_is_valid() {
     assert_eq!(config.server.http, at("127.0.0.1:8080"));
     assert_eq!(config.store.prefix.as_deref(), Some("tg"));
     assert_eq!(config.store.max_keys.map(usize::from), Some(10_000_000));
+    assert_eq!(config.store.max_memory, Some(1 << 30));
     assert_eq!(config.store.timeout, Duration::from_millis(20));
     let [login, api] = config.policies.as_slice() else { panic!("two policies") };
     assert_eq!((login.on_failure, api.on_failure), (OnFailure::Deny, OnFailure::Allow));
@@ -62,8 +63,8 @@ fn the_example_of_the_design_is_valid() {
 fn unsupported_settings_are_reported() {
     let expected = "3:19: server.trusted_proxies is not supported yet\n\
                     4:15: server.ipv6_prefix is not supported yet\n\
-                    26:1: rule is not supported yet\n\
-                    31:2: lists is not supported yet";
+                    27:1: rule is not supported yet\n\
+                    32:2: lists is not supported yet";
     assert_eq!(lines(&parse(DESIGN).unsupported), expected);
     let rest = "[server]\ngrpc = \"127.0.0.1:8081\"\n\
                 tls = { cert = \"a\", key = \"b\", client_ca = \"c\" }\n\

@@ -53,7 +53,11 @@ enforce = \"shadow\"
 
 /// Returns all increased samples, except those that every request changes.
 fn changes(before: &Samples, after: &Samples) -> Vec<(String, f64)> {
-    let names = after.keys().filter(|name| !name.starts_with("tollgate_store_duration_seconds"));
+    let is_other = |name: &str| {
+        name.starts_with("tollgate_store_duration_seconds")
+            || name.starts_with("tollgate_memory_bytes")
+    };
+    let names = after.keys().filter(|name| !is_other(name));
     let all = names.map(|name| (name.clone(), increase(before, after, name)));
     all.filter(|(_, by)| *by != 0.0).collect()
 }
@@ -81,6 +85,29 @@ fn counters_increase_with_decisions() {
     ];
     expected.sort_by(|one, other| one.0.cmp(&other.0));
     assert_eq!(changes(&before, &after), expected);
+}
+
+#[test]
+fn each_kind_of_memory_has_a_gauge_and_a_limit() {
+    let fixture = &mut Fixture::new(POLICIES);
+    let before = samples(&mut fixture.client);
+    let kinds = ["states", "leases", "reservations", "ids"];
+    let gauge = |name: &str, kind: &str| format!("tollgate_{name}{{kind=\"{kind}\"}}");
+    for kind in kinds {
+        assert_eq!(before[&gauge("memory_bytes", kind)], 0.0, "{kind}");
+    }
+    let limits = kinds.map(|kind| before[&gauge("memory_limit_bytes", kind)] / f64::from(1 << 20));
+    assert_eq!(limits, [512.0, 128.0, 128.0, 250_000_000.0 / f64::from(1 << 20)]);
+    fixture.check("default", "a");
+    fixture.client.post("/v1/reserve", "{\"key\":\"b\",\"id\":\"x\"}");
+    let after = samples(&mut fixture.client);
+    for (kind, at_least) in [("states", 100.0), ("reservations", 40.0), ("ids", 72.0)] {
+        let bytes = after[&gauge("memory_bytes", kind)];
+        assert!((at_least..20_000.0).contains(&bytes), "{kind}: {bytes}");
+    }
+    fixture.client.post("/v1/reset", "{\"key\":\"b\"}");
+    let after = samples(&mut fixture.client);
+    assert_eq!(after[&gauge("memory_bytes", "reservations")], 0.0);
 }
 
 /// Only checks and reservations are decisions.

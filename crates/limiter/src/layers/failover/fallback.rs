@@ -25,12 +25,12 @@ use crate::layers::hash::Hash;
 use crate::layers::node::Node;
 use crate::layers::policies::{OnFailure, Policies};
 use crate::layers::table::{Entry, Table};
-use crate::memory::{MemoryStore, WhenFull};
+use crate::memory::{MIN_MEMORY, MemoryStore, WhenFull};
 
 /// For how many bytes of the memory there may be one state that is counted here.
 const BYTES_PER_STATE: usize = 1024;
-/// About how many bytes a state takes in a memory store.
-const STATE_BYTES: usize = 128;
+/// How many bytes a memory store may take for each of its states. Half of that is for the states themselves.
+const STATE_BYTES: usize = 256;
 /// How long a last decision is worth remembering, in microseconds.
 const MAX_AGE: u64 = 60_000_000;
 
@@ -88,18 +88,22 @@ impl Fallback {
         &self.uncharged
     }
 
-    /// Returns about how many bytes the counts take.
+    /// Returns how many bytes the counts take.
     pub(super) fn memory(&self) -> usize {
-        let states = |store: &MemoryStore| store.stats().keys;
-        let states = self.counts.get().map_or(0, |all| states(&all.allowed) + states(&all.local));
-        self.uncharged.bytes().saturating_add(states.saturating_mul(STATE_BYTES))
+        let counts = self
+            .counts
+            .get()
+            .map_or(0, |all| all.allowed.memory().saturating_add(all.local.memory()));
+        self.uncharged.bytes().saturating_add(counts)
     }
 
     pub(super) fn counts(&self) -> &Counts {
         self.counts.get_or_init(|| {
             let store = |when_full| {
+                let max_states = self.uncharged.max_states();
                 let store = MemoryStore::builder()
-                    .max_keys(self.uncharged.max_states())
+                    .max_keys(max_states)
+                    .max_memory(max_states.saturating_mul(STATE_BYTES).max(MIN_MEMORY))
                     .when_full(when_full);
                 // It fails only if there is no room for a single key.
                 store.clock(self.node.clock.clone()).build().unwrap_or_default()

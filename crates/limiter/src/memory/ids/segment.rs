@@ -87,6 +87,12 @@ impl Segment {
         self.cursor = if (next as usize) < self.slots() { next } else { 0 };
     }
 
+    /// Returns the memory that the records take.
+    pub(super) fn bytes(&self) -> usize {
+        let chunks = self.chunks.len().saturating_mul(size_of::<[Slot; CHUNK]>());
+        chunks.saturating_add(self.index.allocation_size())
+    }
+
     fn slots(&self) -> usize {
         self.chunks.len().saturating_mul(CHUNK)
     }

@@ -1,10 +1,10 @@
 //! The general path: the core decides over states that are taken out of the table meanwhile.
 
-use tollgate_core::storage::{Handle, OpStorage as _, Outcome, decide};
-use tollgate_core::{Decision, Op, StoreError, Time};
+use tollgate_core::storage::{Footprint, Handle, OpStorage as _, Outcome, State, decide};
+use tollgate_core::{Act, Decision, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
-use super::states::missing;
+use super::states::{States, missing};
 use crate::memory::store::MemoryStore;
 
 impl MemoryStore {
@@ -38,22 +38,21 @@ impl MemoryStore {
         now: Time,
     ) -> Result<Outcome, StoreError> {
         let mut states = self.take_states(items, locked);
-        let mut room = self.budget.try_add(missing(&states));
-        if !room {
+        let mut has_room = self.add_if_room(op.act, &states, items, locked);
+        if !has_room {
             // Put back first, so that those of them that have reset can be dropped too.
             self.put_states(states, items, locked, now);
             self.make_room(items.count, locked, now);
             states = self.take_states(items, locked);
-            room = self.budget.try_add(missing(&states));
+            has_room = self.add_if_room(op.act, &states, items, locked);
         }
         let before = missing(&states);
-        let outcome = if room {
-            decide(op, handle, &mut states, now)
+        let (outcome, added) = if has_room {
+            (decide(op, handle, &mut states, now), before)
         } else {
-            self.decide_when_full(op, handle, &mut states, now)
+            self.decide_when_full(op, handle, (&mut states, items, locked), now)
         };
         let after = missing(&states);
-        let added = if room { before } else { 0 };
         self.budget.remove(added.saturating_add(after).saturating_sub(before));
         self.put_states(states, items, locked, now);
         if after < before {
@@ -61,6 +60,25 @@ impl MemoryStore {
                 self.budget.remove(shard.sweep_few(&self.layout, fingerprint, now));
             });
         }
+        self.memory.count(locked.take_change());
         outcome
+    }
+
+    /// Counts the missing states and returns true, if there is room for whatever the operation may leave.
+    fn add_if_room(
+        &self,
+        act: Act,
+        states: &States,
+        items: ItemRange,
+        locked: &mut LockedShards<'_>,
+    ) -> bool {
+        let mut growth = Footprint::default();
+        for state in states {
+            growth = growth.plus(State::max_growth(state.as_ref(), act));
+        }
+        locked.for_each(items, |shard, _| {
+            growth.states = growth.states.saturating_add(shard.max_growth());
+        });
+        self.memory.has_room(growth) && self.budget.try_add(missing(states))
     }
 }

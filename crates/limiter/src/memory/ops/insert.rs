@@ -1,5 +1,6 @@
 //! The first check of a key: no state is taken out of the table, one is only inserted.
 
+use tollgate_core::storage::Footprint;
 use tollgate_core::{Decision, Op, Time};
 
 use super::single_check::{Record as _, SingleCheck};
@@ -36,12 +37,15 @@ impl MemoryStore {
             return None;
         }
         let (decision, state) = check.check_new(&self.layout, now)?;
-        if !self.budget.try_add(1) {
+        let growth = Footprint { states: shard.max_growth(), ..Footprint::default() };
+        if !self.memory.has_room(growth) || !self.budget.try_add(1) {
             return None;
         }
         self.budget.remove(match state {
             Some(state) => {
+                let before = shard.tables();
                 let dropped = shard.insert(&self.layout, fingerprint, state, now);
+                self.memory.count_states(shard.tables().wrapping_sub(before));
                 dropped.saturating_add(shard.sweep_few(&self.layout, fingerprint, now))
             }
             // The check was denied, and leaves no state.

@@ -5,7 +5,10 @@
 //! everything is prefetched: each lock as soon as its key is hashed, and each home in a table as soon
 //! as its shard is locked. So the batch waits for memory once, not once for every key.
 
+use std::mem;
+
 use smallvec::SmallVec;
+use tollgate_core::storage::Footprint;
 use tollgate_core::{Name, Subject};
 
 use crate::hash::Hash;
@@ -25,6 +28,8 @@ type PerItem<T> = SmallVec<[T; BATCH_SIZE]>;
 pub(super) struct LockedShards<'a> {
     items: PerItem<LocatedItem>,
     guards: PerItem<Guard<'a, Shard>>,
+    /// By how much the memory of the visited shards has changed, and was not counted yet.
+    change: Footprint,
 }
 
 /// Where an item is.
@@ -64,9 +69,16 @@ impl LockedShards<'_> {
     pub(super) fn for_each(&mut self, items: ItemRange, mut visit: impl FnMut(&mut Shard, u64)) {
         for position in 0..items.count {
             if let Some((shard, hash)) = self.shard(items.first.saturating_add(position)) {
-                visit(shard, hash.fingerprint_at(position));
+                let fingerprint = hash.fingerprint_at(position);
+                let ((), change) = shard.measured(|shard| visit(shard, fingerprint));
+                self.change = self.change.plus(change);
             }
         }
+    }
+
+    /// Returns by how much the memory of the visited shards has changed since the last call.
+    pub(super) fn take_change(&mut self) -> Footprint {
+        mem::take(&mut self.change)
     }
 }
 
@@ -101,7 +113,7 @@ impl MemoryStore {
     /// Tries to lock the shards in the order of the items; adjacent items of one shard share a guard.
     /// If one of the shards is locked already, locks none and returns false.
     fn try_lock_all<'a>(&'a self, locked: &mut LockedShards<'a>) -> bool {
-        let LockedShards { items, guards } = locked;
+        let LockedShards { items, guards, .. } = locked;
         let mut last = None;
         let all = items
             .iter_mut()

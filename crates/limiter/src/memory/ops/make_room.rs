@@ -1,23 +1,25 @@
 //! Making room in a full store by dropping states that have reset.
 
 use tollgate_core::Time;
+use tollgate_core::storage::Footprint;
 
 use super::locked_shards::LockedShards;
 use crate::lock::Lock;
 use crate::memory::store::MemoryStore;
 use crate::memory::table::shard::Shard;
 
-/// About how many states an operation that finds the store full scans for some that have reset.
-const MAX_SCANNED: usize = 2048;
+/// About how many bytes of states an operation that finds the store full scans for some that have reset.
+const MAX_SCANNED: usize = 65_536;
 
 impl MemoryStore {
-    /// Drops states that have reset in the locked shards, and if those are fewer than `needed`, in
-    /// some of the others.
+    /// Drops states that have reset, and what has ended in others, in the locked shards. If those states are fewer
+    /// than `needed`, also in some of the other shards.
     pub(super) fn make_room(&self, needed: usize, locked: &mut LockedShards<'_>, now: Time) {
         if self.budget.is_paused(now) {
             return;
         }
-        let mut scan = Scan { freed: 0, scanned: 0, first_expiry: Some(Time::MAX) };
+        let mut scan =
+            Scan { freed: 0, scanned: 0, gave_back: false, first_expiry: Some(Time::MAX) };
         for shard in locked.shards() {
             scan.sweep(shard, self, now);
         }
@@ -39,7 +41,7 @@ impl MemoryStore {
             }
         }
         self.budget.remove(scan.freed);
-        if scan.freed == 0 {
+        if scan.freed == 0 && !scan.gave_back {
             self.budget.pause(now, scan.first_expiry);
         }
     }
@@ -47,16 +49,25 @@ impl MemoryStore {
 
 /// The result of a scan for states that have reset.
 struct Scan {
+    /// Number of states that were dropped.
     freed: usize,
+    /// Number of bytes that were scanned.
     scanned: usize,
+    /// Whether any memory was given back.
+    gave_back: bool,
     /// When the first of the states resets; `None` if not all shards were scanned.
     first_expiry: Option<Time>,
 }
 
 impl Scan {
     fn sweep(&mut self, shard: &mut Shard, store: &MemoryStore, now: Time) {
-        self.scanned = self.scanned.saturating_add(shard.len());
-        self.freed = self.freed.saturating_add(shard.sweep_all(&store.layout, now));
+        let Footprint { states, leases, reservations } = shard.footprint();
+        self.scanned =
+            [states, leases, reservations].into_iter().fold(self.scanned, usize::saturating_add);
+        let (freed, change) = shard.measured(|shard| shard.sweep_all(&store.layout, now));
+        store.memory.count(change);
+        self.freed = self.freed.saturating_add(freed);
+        self.gave_back |= change != Footprint::default();
         let expiry = shard.first_expiry(&store.layout).unwrap_or(Time::MAX);
         self.first_expiry = self.first_expiry.map(|first| first.min(expiry));
     }

@@ -1,46 +1,82 @@
-//! Deciding when the store has no room for new states.
+//! Deciding when the store may have no room for what an operation leaves.
 
-use tollgate_core::storage::{Handle, Outcome, decide};
+use smallvec::SmallVec;
+use tollgate_core::storage::{Footprint, Handle, Outcome, State, decide};
 use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
-use super::states::States;
+use super::locked_shards::{ItemRange, LockedShards};
+use super::states::{States, missing};
 use crate::memory::store::{MemoryStore, WhenFull};
 
 /// The `retry_after` of an operation that a full store denies.
 const RETRY_WHEN_FULL: Span = Span::from_micros(1_000_000);
 
 impl MemoryStore {
-    /// Decides when there may be no room for new states. Operations that need no room are done as usual,
-    /// so that a known key is never treated as new.
+    /// Decides when there may be no room. Operations that need none are done as usual, so that a known key is
+    /// never treated as new. Returns also how many states were counted.
     pub(super) fn decide_when_full(
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,
-        states: &mut States,
+        (states, items, locked): (&mut States, ItemRange, &mut LockedShards<'_>),
         now: Time,
-    ) -> Result<Outcome, StoreError> {
+    ) -> (Result<Outcome, StoreError>, usize) {
         let mut after = states.clone();
         // A peek returns what a check would.
         let act = if op.act == Act::Peek { Act::Check } else { op.act };
-        let outcome = decide(&op.with_act(act), handle, &mut after, now)?;
-        let is_new =
-            |(before, after): (&Option<_>, &Option<_>)| before.is_none() && after.is_some();
-        let adds = states.iter().zip(&after).any(is_new);
-        if adds {
+        let outcome = match decide(&op.with_act(act), handle, &mut after, now) {
+            Ok(outcome) => outcome,
+            Err(error) => return (Err(error), 0),
+        };
+        let growths = self.growths(states, &after, items, locked);
+        let new = missing(states).saturating_sub(missing(&after));
+        let fits = self.memory.has_room(sum(&growths)) && self.budget.try_add(new);
+        if !fits {
             self.budget.count_rejection();
         }
-        match self.when_full {
-            WhenFull::Deny if adds => return reject(op, outcome),
-            _ if op.act == Act::Peek => return decide(op, handle, states, now),
-            _ => {}
+        if !fits && self.when_full == WhenFull::Deny {
+            return (reject(op, outcome), 0);
         }
-        for (before, after) in states.iter_mut().zip(after) {
-            if before.is_some() {
+        if op.act == Act::Peek {
+            self.budget.remove(if fits { new } else { 0 });
+            return (decide(op, handle, states, now), 0);
+        }
+        for ((before, after), growth) in states.iter_mut().zip(after).zip(growths) {
+            // Without room for all of them, what is known counts all the same.
+            if fits || before.is_some() && self.memory.has_room(growth) {
                 *before = after;
             }
         }
-        Ok(outcome)
+        (Ok(outcome), if fits { new } else { 0 })
     }
+
+    /// Returns how much more memory each of the states takes after an operation.
+    fn growths(
+        &self,
+        before: &States,
+        after: &States,
+        items: ItemRange,
+        locked: &mut LockedShards<'_>,
+    ) -> SmallVec<[Footprint; 4]> {
+        let lists =
+            |state: &Option<State>| state.as_ref().map(State::footprint).unwrap_or_default();
+        let mut growths: SmallVec<[Footprint; 4]> = SmallVec::new();
+        let mut states = before.iter().zip(after);
+        locked.for_each(items, |shard, _| {
+            let Some((before, after)) = states.next() else { return };
+            let mut growth = lists(after).growth_since(lists(before));
+            if let Some(after) = after {
+                let table = shard.growth_with(&self.layout, after);
+                growth.states = growth.states.saturating_add(table);
+            }
+            growths.push(growth);
+        });
+        growths
+    }
+}
+
+fn sum(growths: &[Footprint]) -> Footprint {
+    growths.iter().fold(Footprint::default(), |sum, growth| sum.plus(*growth))
 }
 
 /// Returns the outcome of an operation for which there is no room, and which changed nothing.

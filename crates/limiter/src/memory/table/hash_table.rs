@@ -7,6 +7,8 @@ use crate::hash::index_in;
 const MAX_IN_EIGHT: usize = 6;
 /// Minimum number of slots of a table that has any.
 const MIN_SLOTS: usize = 8;
+/// A table with more slots than this times its records is far too large.
+const MAX_SLOTS_PER_RECORD: usize = 8;
 
 /// One cache line of `N` records.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +39,18 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
     #[inline]
     pub(super) fn slots(&self) -> usize {
         self.lines.len().saturating_mul(N)
+    }
+
+    /// Returns the memory it takes.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val::<[_]>(&self.lines)
+    }
+
+    /// Returns how many bytes more it takes with another record, if it has any.
+    #[inline]
+    pub(super) fn max_growth(&self, used: u32) -> usize {
+        if self.is_crowded(used) { self.bytes() } else { 0 }
     }
 
     #[inline]
@@ -147,6 +161,17 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
         used as usize >= self.slots() / 8 * MAX_IN_EIGHT
     }
 
+    /// Gives memory back if the table is far too large for its records.
+    pub(super) fn shrink(&mut self, used: &mut u32) {
+        if *used == 0 {
+            *self = HashTable::default();
+        } else if self.slots()
+            > (*used as usize).saturating_mul(MAX_SLOTS_PER_RECORD).max(MIN_SLOTS)
+        {
+            *used = self.rebuild(|_| true);
+        }
+    }
+
     fn write_to_free_slot(&mut self, record: [u64; W]) {
         let mut slot = self.home(record[0]);
         while let Some(current) = self.at_mut(slot) {
@@ -241,13 +266,14 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    use super::HashTable;
+    use super::{HashTable, MAX_SLOTS_PER_RECORD, MIN_SLOTS};
 
     /// An operation on a table. There are few fingerprints with few low bits, so that they collide.
     #[derive(Debug, Clone)]
     enum TableOp {
         Insert(u64, u64),
         Remove(u64),
+        Shrink,
         Sweep(u64, usize, u64),
     }
 
@@ -256,6 +282,7 @@ mod tests {
         prop_oneof![
             5 => (fingerprint(), 0_u64..100).prop_map(|(fingerprint, value)| TableOp::Insert(fingerprint, value)),
             3 => fingerprint().prop_map(TableOp::Remove),
+            1 => Just(TableOp::Shrink),
             1 => (fingerprint(), 0_usize..200, 0_u64..100)
                 .prop_map(|(fingerprint, slots, least)| TableOp::Sweep(fingerprint, slots, least)),
         ]
@@ -272,8 +299,16 @@ mod tests {
             match op {
                 TableOp::Insert(fingerprint, value) => {
                     table.remove(&mut used, *fingerprint);
+                    let most = table.bytes() + table.max_growth(used).max(MIN_SLOTS * W * 8);
                     table.insert(&mut used, record(*fingerprint, *value), |_| true);
+                    prop_assert!(table.bytes() <= most);
                     model.insert(*fingerprint, *value);
+                }
+                TableOp::Shrink => {
+                    table.shrink(&mut used);
+                    let most = (model.len() * MAX_SLOTS_PER_RECORD).max(MIN_SLOTS);
+                    prop_assert!(table.slots() <= most);
+                    prop_assert!(!model.is_empty() || table.bytes() == 0);
                 }
                 TableOp::Remove(fingerprint) => {
                     let removed = table.remove(&mut used, *fingerprint);

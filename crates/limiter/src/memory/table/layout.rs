@@ -49,14 +49,17 @@ impl Layout {
     }
 
     pub(crate) fn pack(&self, state: State) -> CompactState {
-        let Some(packed) = state.packed() else { return CompactState::Whole(state) };
-        let Some(terms_index) = self.terms.index_of(&packed.terms()) else {
-            return CompactState::Whole(state);
-        };
+        self.pack_small(&state).unwrap_or(CompactState::Whole(state))
+    }
+
+    /// Packs a state into a record; `None` if it does not fit.
+    pub(crate) fn pack_small(&self, state: &State) -> Option<CompactState> {
+        let packed = state.packed()?;
+        let terms_index = self.terms.index_of(&packed.terms())?;
         let one_word = packed.one_word(self.origin).filter(|_| fits_one_word(terms_index));
-        match one_word {
+        Some(match one_word {
             Some(word) => CompactState::OneWord(join_one_word(terms_index, word)),
             None => CompactState::ThreeWords(join_three_words(terms_index, packed.words())),
-        }
+        })
     }
 }

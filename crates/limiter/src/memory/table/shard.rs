@@ -1,10 +1,10 @@
 //! A shard: the states of some of the keys, each in its shortest form.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use hashbrown::HashMap;
 use tollgate_core::Time;
-use tollgate_core::storage::State;
+use tollgate_core::storage::{Footprint, State};
 
 use super::hash_table::HashTable;
 use super::layout::Layout;
@@ -15,6 +15,8 @@ use super::record::{CompactState, OneWordRecord, ThreeWordRecord};
 const SWEPT_PER_KEY: usize = 8;
 /// Number of whole states below which a sweep is not worthwhile.
 const MIN_TO_SWEEP: usize = 64;
+/// Whole states whose map has room for more than this times their number give memory back.
+const MAX_ROOM_PER_WHOLE: usize = 8;
 
 /// The states of some of the keys. A state is in exactly one of the three collections.
 ///
@@ -41,6 +43,8 @@ struct WholeStates {
     states: HashMap<u64, State, BuildHasherDefault<FingerprintHasher>>,
     /// Number of states at which the next sweep is made.
     sweep_at: usize,
+    /// The memory of what the states keep beside themselves.
+    lists: Footprint,
 }
 
 impl Shard {
@@ -91,7 +95,7 @@ impl Shard {
         if let Some(record) = self.three_words.remove(&mut self.three_words_len, fingerprint) {
             return layout.unpack_three_words(record).map(State::from);
         }
-        self.whole.as_mut()?.states.remove(&fingerprint)
+        self.whole.as_mut()?.remove(fingerprint)
     }
 
     /// Puts a state back that was [taken](Shard::take), possibly changed. Returns the number of other
@@ -144,11 +148,64 @@ impl Shard {
         one.saturating_add(three)
     }
 
-    /// Drops all states that have reset, without slack. Returns how many.
+    /// Drops all states that have reset, and what has ended in others, without slack. Gives memory back.
+    /// Returns how many states were dropped.
     pub(crate) fn sweep_all(&mut self, layout: &Layout, now: Time) -> usize {
         let slots = self.one_word.slots().max(self.three_words.slots());
-        let whole = self.whole.as_mut().map_or(0, |whole| whole.sweep(now));
-        self.sweep(layout, 0, slots, now).saturating_add(whole)
+        let swept = self.sweep(layout, 0, slots, now);
+        self.one_word.shrink(&mut self.one_word_len);
+        self.three_words.shrink(&mut self.three_words_len);
+        swept.saturating_add(self.sweep_whole(now))
+    }
+
+    fn sweep_whole(&mut self, now: Time) -> usize {
+        let Some(whole) = &mut self.whole else { return 0 };
+        whole.states.values_mut().for_each(|state| state.trim(now));
+        let swept = whole.sweep(now);
+        whole.shrink();
+        if whole.states.is_empty() {
+            self.whole = None;
+        }
+        swept
+    }
+
+    /// Returns the memory that its states take.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let whole = self.whole.as_ref().map(|whole| whole.footprint()).unwrap_or_default();
+        Footprint { states: whole.states.wrapping_add(self.tables()), ..whole }
+    }
+
+    /// Returns the memory of its tables.
+    #[inline]
+    pub(crate) fn tables(&self) -> usize {
+        self.one_word.bytes().wrapping_add(self.three_words.bytes())
+    }
+
+    /// Returns about how many bytes more it may take with another state. What a collection takes for its first
+    /// states does not count.
+    #[inline]
+    pub(crate) fn max_growth(&self) -> usize {
+        self.one_word
+            .max_growth(self.one_word_len)
+            .saturating_add(self.three_words.max_growth(self.three_words_len))
+            .saturating_add(self.whole.as_ref().map_or(0, |whole| whole.max_growth()))
+    }
+
+    /// Returns about how many bytes more it takes with this state.
+    pub(crate) fn growth_with(&self, layout: &Layout, state: &State) -> usize {
+        match layout.pack_small(state) {
+            Some(CompactState::OneWord(_)) => self.one_word.max_growth(self.one_word_len),
+            Some(CompactState::ThreeWords(_)) => self.three_words.max_growth(self.three_words_len),
+            _ => self.whole.as_ref().map_or(0, |whole| whole.max_growth()),
+        }
+    }
+
+    /// Changes the shard. Returns also the difference in the memory it takes.
+    #[inline]
+    pub(crate) fn measured<T>(&mut self, change: impl FnOnce(&mut Shard) -> T) -> (T, Footprint) {
+        let before = self.footprint();
+        let result = change(self);
+        (result, self.footprint().minus(before))
     }
 
     /// Returns the time when the first state resets, or `None` if the shard is empty.
@@ -157,12 +214,6 @@ impl Shard {
         let three = self.three_words.iter().filter_map(|record| layout.unpack_three_words(*record));
         let packed = one.chain(three).map(|state| state.expires());
         packed.chain(self.whole().map(|(_, state)| state.expires())).min()
-    }
-
-    /// Returns the number of states.
-    pub(crate) fn len(&self) -> usize {
-        let packed = self.one_word_len.saturating_add(self.three_words_len) as usize;
-        packed.saturating_add(self.whole.as_ref().map_or(0, |whole| whole.states.len()))
     }
 
     fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
@@ -186,15 +237,45 @@ impl WholeStates {
     fn insert(&mut self, fingerprint: u64, state: State, horizon: Time) -> usize {
         let crowded = self.states.len() >= self.sweep_at.max(MIN_TO_SWEEP);
         let swept = if crowded { self.sweep(horizon) } else { 0 };
+        self.lists = self.lists.plus(state.footprint());
         self.states.insert(fingerprint, state);
         swept
     }
 
+    fn remove(&mut self, fingerprint: u64) -> Option<State> {
+        let state = self.states.remove(&fingerprint)?;
+        self.lists = self.lists.minus(state.footprint());
+        Some(state)
+    }
+
     fn sweep(&mut self, horizon: Time) -> usize {
         let before = self.states.len();
-        self.states.retain(|_, state| horizon < state.expires());
+        let mut lists = Footprint::default();
+        self.states.retain(|_, state| {
+            let is_live = horizon < state.expires();
+            if is_live {
+                lists = lists.plus(state.footprint());
+            }
+            is_live
+        });
+        self.lists = lists;
         self.sweep_at = self.states.len().saturating_mul(2);
         before.saturating_sub(self.states.len())
+    }
+
+    fn shrink(&mut self) {
+        if self.states.capacity() > self.states.len().saturating_mul(MAX_ROOM_PER_WHOLE) {
+            self.states.shrink_to_fit();
+        }
+    }
+
+    fn footprint(&self) -> Footprint {
+        let states = self.lists.states.wrapping_add(self.states.allocation_size());
+        Footprint { states, ..self.lists }
+    }
+
+    fn max_growth(&self) -> usize {
+        if self.states.len() < self.states.capacity() { 0 } else { self.states.allocation_size() }
     }
 }
 

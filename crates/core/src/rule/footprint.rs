@@ -1,0 +1,105 @@
+//! The memory of a state beside itself: slots, leases and open reservations lie in lists of their own.
+
+use std::collections::VecDeque;
+
+use crate::act::Act;
+
+/// Minimum number of elements that a list has room for once it has any.
+const MIN_ROOM: usize = 4;
+/// A list with room for more than this times its elements gives most of it back.
+const MAX_SPARE: usize = 4;
+
+/// Bytes of memory, by what they keep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// States, with their slots.
+    pub states: usize,
+    /// Leases.
+    pub leases: usize,
+    /// Open reservations.
+    pub reservations: usize,
+}
+
+impl Footprint {
+    /// Returns the sum. It wraps around, so that differences can be added in any order.
+    #[must_use]
+    pub fn plus(self, other: Footprint) -> Footprint {
+        Footprint {
+            states: self.states.wrapping_add(other.states),
+            leases: self.leases.wrapping_add(other.leases),
+            reservations: self.reservations.wrapping_add(other.reservations),
+        }
+    }
+
+    /// Returns the difference, which wraps around.
+    #[must_use]
+    pub fn minus(self, other: Footprint) -> Footprint {
+        Footprint {
+            states: self.states.wrapping_sub(other.states),
+            leases: self.leases.wrapping_sub(other.leases),
+            reservations: self.reservations.wrapping_sub(other.reservations),
+        }
+    }
+
+    /// Returns how much larger it is than before, and zero for what is not.
+    #[must_use]
+    pub fn growth_since(self, before: Footprint) -> Footprint {
+        Footprint {
+            states: self.states.saturating_sub(before.states),
+            leases: self.leases.saturating_sub(before.leases),
+            reservations: self.reservations.saturating_sub(before.reservations),
+        }
+    }
+
+    /// Returns the part of it that such an operation can make larger.
+    pub(super) fn that_grows_by(self, act: Act) -> Footprint {
+        match act {
+            Act::Reserve => self,
+            Act::Check | Act::Charge | Act::Settle => Footprint { reservations: 0, ..self },
+            Act::Peek | Act::Refund | Act::Reset | Act::Release | Act::Renew => {
+                Footprint::default()
+            }
+        }
+    }
+}
+
+/// The room of a list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    len: usize,
+    capacity: usize,
+    element_bytes: usize,
+}
+
+impl Room {
+    /// The room of a list of `T` that does not exist yet.
+    pub(super) fn of_none<T>() -> Room {
+        Room { len: 0, capacity: 0, element_bytes: size_of::<T>() }
+    }
+
+    pub(super) fn of_vec<T>(list: &Vec<T>) -> Room {
+        Room { len: list.len(), capacity: list.capacity(), element_bytes: size_of::<T>() }
+    }
+
+    pub(super) fn of_deque<T>(list: &VecDeque<T>) -> Room {
+        Room { len: list.len(), capacity: list.capacity(), element_bytes: size_of::<T>() }
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        self.capacity.saturating_mul(self.element_bytes)
+    }
+
+    /// Returns how many bytes more it may take to hold another element.
+    pub(super) fn max_growth(self) -> usize {
+        if self.len < self.capacity {
+            return 0;
+        }
+        self.capacity.max(MIN_ROOM).saturating_mul(self.element_bytes)
+    }
+
+    /// Returns the capacity to shrink to, if there is far more.
+    pub(super) fn shrunk(self) -> Option<usize> {
+        let wanted = self.len.max(MIN_ROOM);
+        (self.capacity > wanted.saturating_mul(MAX_SPARE)).then(|| wanted.saturating_mul(2))
+    }
+}
