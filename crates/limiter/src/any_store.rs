@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tollgate_core::{Apply, Decision, Limit, Op, Store, StoreError, Time};
+use tollgate_core::{Apply, Decision, Limit, Name, Op, Store, StoreError, Time};
 
 #[cfg(feature = "layers")]
 use crate::layers::LayeredStore;
@@ -129,7 +129,7 @@ impl Sealed for AnyStore {
         self.is_remote
     }
 
-    fn terms_index(&self, _limit: &Limit) -> Option<NonZeroU32> {
+    fn terms_index(&self, _policy: &Name, _limit: &Limit) -> Option<NonZeroU32> {
         None
     }
 }

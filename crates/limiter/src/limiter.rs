@@ -58,7 +58,8 @@ struct SingleLimit {
 
 impl<S: LimiterStore> Limiter<S> {
     fn from_parts(policy: Policy, store: Arc<S>, registration: Arc<Registration>) -> Limiter<S> {
-        let indices: Vec<_> = policy.limits().iter().map(|one| store.terms_index(one)).collect();
+        let terms_index = |limit| store.terms_index(policy.name(), limit);
+        let indices: Vec<_> = policy.limits().iter().map(terms_index).collect();
         let single = match (policy.limits(), indices.as_slice()) {
             ([limit], [terms_index]) if limit.per().is_none() && limit.unit().is_none() => {
                 Some(SingleLimit { terms_index: *terms_index })

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tollgate_core::{Limit, Store};
+use tollgate_core::{Limit, Name, Store};
 
 use crate::shared::Shared;
 
@@ -20,6 +20,6 @@ pub trait Sealed {
     /// Returns whether others may change the state without a limiter of this process noticing.
     fn is_remote(&self) -> bool;
 
-    /// Returns the index of the terms of a limit, for later checks of that limit.
-    fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32>;
+    /// Returns the index of the terms of a limit of this policy, for later checks of that limit.
+    fn terms_index(&self, policy: &Name, limit: &Limit) -> Option<NonZeroU32>;
 }

@@ -2,20 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::time::Duration;
 
-use tollgate::{Clock, Limiter, MemoryStore, Span, WhenFull};
+use tollgate::{Clock, Limiter, MemoryStore, Name, Span, WhenFull};
 
 fn limiter(line: &str, max_keys: usize, when_full: WhenFull) -> (Limiter, Clock) {
     let clock = Clock::manual();
     let store = MemoryStore::builder().max_keys(max_keys).when_full(when_full).clock(clock.clone());
     (store.build().unwrap().limiter("test", [line]).unwrap(), clock)
-}
-
-/// Returns the resident memory of this process in bytes.
-fn resident() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
 #[test]
@@ -29,16 +25,16 @@ fn a_thousand_exhausted_keys_outlast_ten_million_new_ones() {
     let resets = |key: &String| limiter.key(key).peek().unwrap().reset_after;
     let before: Vec<_> = exhausted.iter().map(resets).collect();
 
+    let bytes = || limiter.store().stats().states.bytes;
     let (mut full, mut rejected) = (None, 0_u64);
     for key in 0..10_000_000_u64 {
         if !limiter.check(key).unwrap().allowed {
-            full.get_or_insert_with(resident);
+            full.get_or_insert_with(bytes);
             rejected += 1;
         }
         assert!(key % 65_536 != 0 || limiter.store().stats().keys <= BOUND);
     }
-    let grown = resident().saturating_sub(full.unwrap());
-    assert!(grown < 4 << 20, "{grown} bytes more after the store was full");
+    assert!(bytes() <= full.unwrap(), "more memory after the store was full");
     assert_eq!(limiter.store().stats().keys, BOUND);
     assert_eq!(limiter.store().stats().rejected, rejected);
     assert_eq!(rejected, 10_000_000 + 1_000 - BOUND as u64);
@@ -106,6 +102,56 @@ fn a_full_store_charges_all_limits_or_none() {
     assert!(!both.check("b").unwrap().allowed);
     assert_eq!(one.key("b").peek().unwrap().remaining, Some(8));
     assert_eq!(both.store().stats().keys, 3);
+}
+
+/// In each of the forms in which states are kept.
+#[test]
+fn a_flood_on_one_policy_leaves_the_others_their_room() {
+    for line in ["gcra 1/min", "sliding-window 1/min", "sliding-counters 1/min"] {
+        let clock = Clock::manual();
+        let store = MemoryStore::builder().max_keys(1_000).clock(clock.clone()).build().unwrap();
+        let search = Name::new("search").unwrap();
+        store.set_max_keys(&search, NonZeroUsize::new(600));
+        let flooded = store.limiter("search", [line]).unwrap();
+        let flood =
+            |keys: Range<u64>| keys.filter(|key| flooded.check(*key).unwrap().allowed).count();
+        assert_eq!(flood(0..10_000), 600, "{line}");
+        assert_eq!((store.keys_of(&search), store.stats().rejected), (Some(600), 9_400));
+        // One key has two states there.
+        let login = store.limiter("login", ["gcra 1/s", line]).unwrap();
+        assert!((0..200_u64).all(|key| login.check(key).unwrap().allowed), "{line}");
+        assert_eq!(store.keys_of(&Name::new("login").unwrap()), None);
+        assert!(!flooded.check(0_u64).unwrap().allowed, "a known key is still counted");
+        flooded.key(0_u64).reset().unwrap();
+        assert_eq!(flood(20_000..20_010), 1, "{line}");
+        clock.advance(Duration::from_secs(180));
+        assert_eq!(flood(30_000..32_000), 600, "{line}");
+        // A raised bound counts at once, and so does a lowered one, though it drops no state.
+        store.set_max_keys(&search, NonZeroUsize::new(700));
+        assert_eq!(flood(40_000..42_000), 100, "{line}");
+        store.set_max_keys(&search, NonZeroUsize::new(10));
+        assert_eq!(flood(50_000..52_000), 0, "{line}");
+        store.set_max_keys(&search, None);
+        assert_eq!(flood(60_000..62_000), 300, "{line}: as many as the store has room for");
+    }
+}
+
+#[test]
+fn states_from_before_a_bound_are_never_dropped_for_it() {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
+    let search = Name::new("search").unwrap();
+    let line = "gcra 1/min";
+    let before = store.limiter("search", [line]).unwrap();
+    assert!((0..100_u64).all(|key| before.check(key).unwrap().allowed));
+    drop(before);
+    store.set_max_keys(&search, NonZeroUsize::new(50));
+    let after = store.limiter("search", [line]).unwrap();
+    assert!((0..100_u64).all(|key| !after.check(key).unwrap().allowed));
+    let admitted = (0..200_u64).filter(|key| after.check(1_000 + key).unwrap().allowed).count();
+    assert!(admitted <= 50 && store.keys_of(&search).unwrap() >= admitted);
+    clock.advance(Duration::from_secs(180));
+    assert_eq!((0..200_u64).filter(|key| after.check(2_000 + key).unwrap().allowed).count(), 50);
 }
 
 #[test]

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, WhenFull};
+use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, Name, WhenFull};
 use tollgate_model::random::Rng;
 
 /// Limits of each of the forms in which states are kept.
@@ -27,10 +28,28 @@ struct Side {
     limiters: Vec<Limiter>,
 }
 
+fn name(index: usize) -> Name {
+    Name::new(&format!("policy-{index}")).unwrap()
+}
+
 impl Side {
+    /// Creates a side where each policy has a bound of its own.
+    fn bounded(store: Arc<MemoryStore>, max_keys: usize) -> Side {
+        (0..POLICIES.len())
+            .for_each(|index| store.set_max_keys(&name(index), NonZeroUsize::new(max_keys)));
+        Side::new(store)
+    }
+
+    /// Asserts that the states of all policies together are those of the store.
+    fn assert_counts(&self) {
+        let keys = (0..POLICIES.len()).filter_map(|index| self.store.keys_of(&name(index)));
+        let keys: Vec<usize> = keys.collect();
+        assert_eq!(keys.iter().sum::<usize>(), self.store.stats().keys, "{keys:?}");
+    }
+
     fn new(store: Arc<MemoryStore>) -> Side {
         let limiter = |(index, lines): (usize, &&[&str])| {
-            store.limiter(&format!("policy-{index}"), lines.iter().copied()).unwrap()
+            store.limiter(name(index).as_str(), lines.iter().copied()).unwrap()
         };
         Side { limiters: POLICIES.iter().enumerate().map(limiter).collect(), store }
     }
@@ -94,11 +113,12 @@ fn step(rng: &mut Rng, n: u64, taken: &mut Taken) -> Step {
 }
 
 /// Returns how many operations were refused.
-fn hold(max_keys: usize, max_memory: usize, seed: u64) -> u64 {
+fn hold(max_keys: usize, max_memory: usize, of_policy: usize, seed: u64) -> u64 {
     let clock = Clock::manual();
     let builder = || MemoryStore::builder().clock(clock.clone());
     let full = builder().max_keys(max_keys).max_memory(max_memory).when_full(WhenFull::Deny);
-    let (full, roomy) = (Side::new(full.build().unwrap()), Side::new(builder().build().unwrap()));
+    let full = Side::bounded(full.build().unwrap(), of_policy);
+    let roomy = Side::new(builder().build().unwrap());
     let (mut rng, mut taken) = (Rng::new(seed), Taken::new());
     for n in 0..OPERATIONS {
         // Mostly many operations a second, and now and then a while in which much ends.
@@ -107,6 +127,7 @@ fn hold(max_keys: usize, max_memory: usize, seed: u64) -> u64 {
         let step = step(&mut rng, n, &mut taken);
         let before = full.refused();
         let mut decided = full.apply(&step);
+        full.assert_counts();
         if full.refused() > before {
             match &decided {
                 Ok(decision) => assert!(!decision.allowed, "{n}: {step:?}: {decision:?}"),
@@ -131,7 +152,7 @@ fn hold(max_keys: usize, max_memory: usize, seed: u64) -> u64 {
 #[test]
 fn a_store_without_room_for_keys_refuses_or_decides_exactly() {
     for seed in 0..4 {
-        let refused = hold(200, 1 << 30, seed);
+        let refused = hold(200, 1 << 30, usize::MAX, seed);
         assert!((1_000..OPERATIONS / 2).contains(&refused), "{refused}");
     }
 }
@@ -139,7 +160,15 @@ fn a_store_without_room_for_keys_refuses_or_decides_exactly() {
 #[test]
 fn a_store_without_memory_refuses_or_decides_exactly() {
     for seed in 0..4 {
-        let refused = hold(1_000_000, 64 << 10, seed);
+        let refused = hold(1_000_000, 64 << 10, usize::MAX, seed);
+        assert!((1_000..OPERATIONS / 2).contains(&refused), "{refused}");
+    }
+}
+
+#[test]
+fn a_policy_without_room_for_keys_refuses_or_decides_exactly() {
+    for seed in 0..4 {
+        let refused = hold(1_000_000, 1 << 30, 40, seed);
         assert!((1_000..OPERATIONS / 2).contains(&refused), "{refused}");
     }
 }

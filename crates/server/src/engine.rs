@@ -103,6 +103,11 @@ impl Engine {
         self.store.stats()
     }
 
+    /// Returns the number of states in memory of a policy with a bound of its own.
+    pub(crate) fn keys_of(&self, policy: &ActivePolicy) -> Option<usize> {
+        self.store.keys_of(policy.state_name())
+    }
+
     pub(crate) fn is_store_up(&self) -> bool {
         self.store.is_up()
     }

@@ -12,6 +12,7 @@ use super::store::{AlignedShard, MemoryStore, StoreNumber, WhenFull};
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
 use super::table::memory_budget::{self, MemoryBudget};
+use super::table::quota::Quotas;
 use super::table::shard::Shard;
 use super::table::terms::TermsList;
 use crate::clock::Clock;
@@ -182,6 +183,7 @@ impl MemoryStoreBuilder {
             layout,
             shards: (0..shards).map(|_| AlignedShard(Lock::new(Shard::default()))).collect(),
             budget: KeyBudget::new(max_keys),
+            quotas: Quotas::default(),
             memory: MemoryBudget::new(max_memory),
             ids: RememberedIds::new(max_ids.min(max_keys / KEYS_PER_ID)),
             when_full: self.when_full,

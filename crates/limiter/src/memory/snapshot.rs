@@ -156,7 +156,8 @@ impl MemoryStore {
         Ok(count)
     }
 
-    /// Inserts the states of a snapshot, as far as there is room. Returns how many.
+    /// Inserts the states of a snapshot, as far as there is room. Returns how many. They count in no quota until they
+    /// are written again: the snapshot does not say which policy they belong to.
     pub(super) fn fill_from(&self, snapshot: Snapshot) -> usize {
         let now = self.clock.now();
         let mut count = 0_usize;
@@ -169,8 +170,9 @@ impl MemoryStore {
                 continue;
             }
             let (replaced, change) = shard.measured(|shard| {
-                let present = usize::from(shard.take(&self.layout, hash.fingerprint).is_some());
-                let dropped = shard.put(&self.layout, hash.fingerprint, state, now);
+                let present =
+                    usize::from(shard.take(&self.layout, hash.fingerprint, None).is_some());
+                let dropped = shard.put(&self.layout, hash.fingerprint, state, None, now);
                 self.budget.remove(dropped.saturating_add(present));
                 present
             });

@@ -1,17 +1,18 @@
 //! The store itself: its parts and its numbers. The operations on it are in [`ops`](super::ops).
 
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::storage::LimitStorage as _;
-use tollgate_core::{Limit, Policy};
+use tollgate_core::{Limit, Name, Policy};
 
 use super::ids::RememberedIds;
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
 use super::table::memory_budget::MemoryBudget;
+use super::table::quota::{Quota, Quotas};
 use super::table::shard::Shard;
 use crate::clock::Clock;
 use crate::hash::{Hash, Secret, index_in};
@@ -51,6 +52,7 @@ pub struct MemoryStore {
     pub(super) layout: Layout,
     pub(super) shards: Box<[AlignedShard]>,
     pub(super) budget: KeyBudget,
+    pub(super) quotas: Quotas,
     pub(super) memory: MemoryBudget,
     pub(super) ids: RememberedIds,
     pub(super) when_full: WhenFull,
@@ -180,8 +182,37 @@ impl MemoryStore {
     pub fn prepare(&self, policy: &Policy) {
         for limit in policy.limits() {
             // Without an index its states take more memory, and nothing else is different.
-            let _ = self.terms_index(limit);
+            let _ = self.terms_index(policy.name(), limit);
         }
+    }
+
+    /// Sets the maximum number of states of a policy, within [`max_keys`](crate::MemoryStoreBuilder::max_keys) of the
+    /// store: a flood of new keys on it then leaves the other policies their room. `None` removes the bound. What
+    /// needs more is decided by [`when_full`](crate::MemoryStoreBuilder::when_full).
+    ///
+    /// States that are there already may not count. Make limiters of the policy afterwards.
+    ///
+    /// ```
+    /// use std::num::NonZeroUsize;
+    /// use tollgate::{MemoryStore, Name};
+    ///
+    /// let store = MemoryStore::builder().build()?;
+    /// let search = Name::new("search")?;
+    /// store.set_max_keys(&search, NonZeroUsize::new(2));
+    /// let limiter = store.limiter("search", ["gcra 1/h"])?;
+    /// assert!(limiter.check("a")?.allowed && limiter.check("b")?.allowed);
+    /// assert!(!limiter.check("c")?.allowed, "there is no room for it");
+    /// assert_eq!(store.keys_of(&search), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_max_keys(&self, policy: &Name, max_keys: Option<NonZeroUsize>) {
+        self.quotas.set(policy, max_keys);
+    }
+
+    /// Returns the number of states of a policy with a bound of its own.
+    #[must_use]
+    pub fn keys_of(&self, policy: &Name) -> Option<usize> {
+        self.quotas.of(policy).as_deref().map(Quota::count)
     }
 
     #[inline]
@@ -206,8 +237,10 @@ impl Sealed for MemoryStore {
         false
     }
 
-    fn terms_index(&self, limit: &Limit) -> Option<NonZeroU32> {
-        self.layout.terms.index_of_named(&limit.terms()?).and_then(NonZeroU32::new)
+    fn terms_index(&self, policy: &Name, limit: &Limit) -> Option<NonZeroU32> {
+        let quota = self.quotas.of(policy);
+        let index = self.layout.terms.index_of_named(&limit.terms()?, quota.as_ref());
+        index.and_then(NonZeroU32::new)
     }
 }
 

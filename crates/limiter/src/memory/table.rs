@@ -6,6 +6,7 @@ pub(super) mod key_budget;
 pub(super) mod layout;
 pub(super) mod memory_budget;
 pub(super) mod prefetch;
+pub(super) mod quota;
 pub(super) mod record;
 pub(super) mod shard;
 pub(super) mod terms;

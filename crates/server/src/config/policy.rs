@@ -1,14 +1,16 @@
 //! `[policy.NAME]`: the limits of a policy and how they are applied.
 
+use std::num::NonZeroUsize;
+
 use tollgate::Enforce;
 use tollgate::layers::{Distribution, OnFailure};
 use tollgate_core::{Limit, MAX_NAME_BYTES, Name, Policy};
 use tollgate_http::Dialect;
 
 use super::diagnostics::{Diagnostics, quoted};
-use super::limit_list;
 use super::overrides::{self, Override};
 use super::value::{Table, Value};
+use super::{limit_list, store};
 use crate::policy::required_keys::RequiredKeys;
 use crate::policy::{CANDIDATE_SUFFIX, INLINE_POLICY, unit_of_candidate_alone};
 
@@ -50,6 +52,9 @@ pub struct PolicyConfig {
     pub distribution: Distribution,
     /// Another number forgets all state of the policy.
     pub generation: u32,
+    /// Maximum number of its states in a store in memory, within that of the store. Its candidate has as many of its
+    /// own.
+    pub max_keys: Option<NonZeroUsize>,
 }
 
 impl PolicyConfig {
@@ -65,6 +70,7 @@ impl PolicyConfig {
             on_failure: OnFailure::default(),
             distribution: Distribution::default(),
             generation: Name::FIRST_GENERATION,
+            max_keys: None,
         }
     }
 
@@ -145,6 +151,7 @@ impl PolicyConfig {
             let generation = generation.and_then(|number| u32::try_from(number).ok());
             self.generation = generation.unwrap_or(self.generation);
         }
+        self.max_keys = store::max_keys(diagnostics, table);
     }
 }
 

@@ -112,10 +112,7 @@ impl StoreConfig {
             .take("hash_key_file")
             .and_then(|value| value.non_empty_text(diagnostics, "a file name"))
             .map(PathBuf::from);
-        if let Some(value) = table.take("max_keys") {
-            let max = value.whole(diagnostics, 1..=MAX_KEYS);
-            store.max_keys = max.and_then(|max| NonZeroUsize::new(usize::try_from(max).ok()?));
-        }
+        store.max_keys = max_keys(diagnostics, &mut table);
         store.max_memory = table
             .take("max_memory")
             .and_then(|value| bytes::read(diagnostics, &value, MAX_MEMORY.0, MAX_MEMORY.1));
@@ -142,6 +139,15 @@ impl StoreConfig {
             self.layer_memory = bytes.unwrap_or(self.layer_memory);
         }
     }
+}
+
+/// Reads `max_keys`, of the store or of a policy.
+pub(super) fn max_keys(
+    diagnostics: &mut Diagnostics<'_>,
+    table: &mut Table<'_>,
+) -> Option<NonZeroUsize> {
+    let max = table.take("max_keys")?.whole(diagnostics, 1..=MAX_KEYS)?;
+    NonZeroUsize::new(usize::try_from(max).ok()?)
 }
 
 /// Reads the URL. Errors do not quote it, as it may contain a password.

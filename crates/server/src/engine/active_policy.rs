@@ -1,6 +1,7 @@
 //! A policy as it is served: its limits, overrides, candidate and enforcement.
 
 use std::borrow::Cow;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use tollgate::Enforce;
@@ -20,6 +21,7 @@ use crate::policy::required_keys::RequiredKeys;
 pub(crate) struct ActivePolicy {
     policy: Policy,
     generation: u32,
+    max_keys: Option<NonZeroUsize>,
     /// The name that its state is kept under.
     state_name: Name,
     /// A policy without limits while enforcement is off: nothing is counted then.
@@ -68,6 +70,7 @@ impl ActivePolicy {
             lines: off.as_ref().unwrap_or(&policy).limits().iter().map(line).collect(),
             candidate: candidate_policy(&policy, generation, candidate).filter(|_| off.is_none()),
             generation,
+            max_keys: config.max_keys,
             state_name: policy.name().of_generation(generation),
             policy,
             off,
@@ -96,6 +99,11 @@ impl ActivePolicy {
 
     pub(crate) fn generation(&self) -> u32 {
         self.generation
+    }
+
+    /// Returns the maximum number of its states in memory, if it has one.
+    pub(crate) fn max_keys(&self) -> Option<NonZeroUsize> {
+        self.max_keys
     }
 
     pub(crate) fn enforce(&self) -> Enforce {

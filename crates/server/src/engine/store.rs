@@ -8,8 +8,9 @@ use std::time::Duration;
 use tollgate::layers::LayeredStore;
 use tollgate::{Clock, MemoryStore, StoreStats};
 use tollgate_core::storage::OpStorage as _;
-use tollgate_core::{Apply, Decision, Op, Source, Store, StoreError, Time};
+use tollgate_core::{Apply, Decision, Name, Op, Policy, Source, Store, StoreError, Time};
 
+use crate::engine::active_policy::ActivePolicy;
 use crate::engine::policies::Policies;
 use crate::error::with_causes;
 use crate::log_throttle::LogThrottle;
@@ -105,10 +106,7 @@ impl StoreHandle {
     /// Tells the store which policies there are.
     pub(super) fn set_policies(&self, policies: &Policies) {
         match &self.kind {
-            Kind::Memory(memory) => policies.iter().for_each(|policy| {
-                memory.prepare(policy.applied());
-                policy.candidate().into_iter().for_each(|candidate| memory.prepare(candidate));
-            }),
+            Kind::Memory(memory) => policies.iter().for_each(|policy| prepare(memory, policy)),
             Kind::Layered(layers) => layers.set_policies(policies.layers()),
             Kind::Other => {}
         }
@@ -117,6 +115,14 @@ impl StoreHandle {
     pub(super) fn stats(&self) -> Option<StoreStats> {
         match &self.kind {
             Kind::Memory(memory) => Some(memory.stats()),
+            Kind::Layered(_) | Kind::Other => None,
+        }
+    }
+
+    /// Returns the number of states of a policy with a bound of its own.
+    pub(super) fn keys_of(&self, policy: &Name) -> Option<usize> {
+        match &self.kind {
+            Kind::Memory(memory) => memory.keys_of(policy),
             Kind::Layered(_) | Kind::Other => None,
         }
     }
@@ -172,6 +178,17 @@ impl StoreHandle {
             Some(cause) => tracing::error!("store unavailable: {}", with_causes(cause)),
             None => tracing::error!("store unavailable"),
         }
+    }
+}
+
+/// Makes room in memory for a policy and its candidate, and bounds each of them.
+fn prepare(memory: &MemoryStore, policy: &ActivePolicy) {
+    memory.set_max_keys(policy.state_name(), policy.max_keys());
+    let limits = policy.applied().limits().to_vec();
+    memory.prepare(&Policy::new(policy.state_name().clone(), limits));
+    if let Some(candidate) = policy.candidate() {
+        memory.set_max_keys(candidate.name(), policy.max_keys());
+        memory.prepare(candidate);
     }
 }
 

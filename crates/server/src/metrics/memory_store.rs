@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
-use tollgate::StoreStats;
 
-use super::exposition::{Exposition, counter, gauge, whole};
+use super::exposition::{Exposition, MAX_POLICIES, counter, gauge, whole};
 
 impl Exposition {
     pub(super) fn memory_store(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -27,32 +26,47 @@ impl Exposition {
         let help = "Number of operations that were done and not remembered by their ids, \
                     because the policy had used up its share";
         counter(encoder, "ids_unremembered", help, stats.unremembered)?;
-        memory(encoder, &stats)
+        let shares = [
+            ("states", stats.states),
+            ("leases", stats.leases),
+            ("reservations", stats.reservations),
+            ("ids", stats.remembered),
+        ];
+        let bytes = shares.map(|(kind, share)| (kind, share.bytes));
+        let help = "Memory of the store, by kind";
+        gauges(encoder, ("memory_bytes", help, "kind"), bytes)?;
+        let max = shares.map(|(kind, share)| (kind, share.max));
+        let help = "Maximum memory of the store, by kind";
+        gauges(encoder, ("memory_limit_bytes", help, "kind"), max)?;
+        self.policy_keys(encoder)
+    }
+
+    /// Encodes how full the policies with a bound of their own are.
+    fn policy_keys(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let policies = self.engine.policies();
+        let bounded = || {
+            let bounded = policies.iter().filter(|policy| policy.max_keys().is_some());
+            bounded.take(MAX_POLICIES).map(|policy| (policy.name().as_str(), policy))
+        };
+        let keys =
+            bounded().filter_map(|(name, policy)| Some((name, self.engine.keys_of(policy)?)));
+        let help = "Number of states kept in memory, of policies with max_keys";
+        gauges(encoder, ("policy_keys", help, "policy"), keys)?;
+        let max = bounded().filter_map(|(name, policy)| Some((name, policy.max_keys()?.get())));
+        let help = "Maximum number of states kept in memory, of policies with max_keys";
+        gauges(encoder, ("policy_keys_limit", help, "policy"), max)
     }
 }
 
-/// Encodes the bytes of each kind, and their bounds.
-fn memory(encoder: &mut DescriptorEncoder<'_>, stats: &StoreStats) -> fmt::Result {
-    let shares = [
-        ("states", stats.states),
-        ("leases", stats.leases),
-        ("reservations", stats.reservations),
-        ("ids", stats.remembered),
-    ];
-    let mut metric = encoder.encode_descriptor(
-        "memory_bytes",
-        "Memory of the store, by kind",
-        None,
-        MetricType::Gauge,
-    )?;
-    for (kind, share) in shares {
-        ConstGauge::new(whole(share.bytes)).encode(metric.encode_family(&[("kind", kind)])?)?;
-    }
-    let help = "Maximum memory of the store, by kind";
-    let mut metric =
-        encoder.encode_descriptor("memory_limit_bytes", help, None, MetricType::Gauge)?;
-    for (kind, share) in shares {
-        ConstGauge::new(whole(share.max)).encode(metric.encode_family(&[("kind", kind)])?)?;
+/// Encodes a gauge with a sample for each value of a label.
+fn gauges<'v>(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help, label): (&str, &str, &str),
+    samples: impl IntoIterator<Item = (&'v str, usize)>,
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (value, number) in samples {
+        ConstGauge::new(whole(number)).encode(metric.encode_family(&[(label, value)])?)?;
     }
     Ok(())
 }

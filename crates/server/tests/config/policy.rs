@@ -1,7 +1,7 @@
 //! `[policy.NAME]`.
 
 /// Config files and the errors they give.
-pub(crate) const CASES: [(&str, &str); 36] = [
+pub(crate) const CASES: [(&str, &str); 37] = [
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ngeneration = -1",
         "3:14: policy.a.generation is -1; expected a whole number from 0 to 4294967295",
@@ -9,6 +9,10 @@ pub(crate) const CASES: [(&str, &str); 36] = [
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\ngeneration = \"2\"",
         "3:14: policy.a.generation is a string; expected a whole number from 0 to 4294967295",
+    ),
+    (
+        "[policy.a]\nlimits = [\"gcra 1/s\"]\nmax_keys = 0",
+        "3:12: policy.a.max_keys is 0; expected a whole number from 1 to 4000000000",
     ),
     (
         "[policy.\"a b\"]\nlimits = [\"gcra 1/s\"]",
@@ -40,7 +44,7 @@ pub(crate) const CASES: [(&str, &str); 36] = [
         "[policy.cl.throttle]\nlimits = [\"gcra 1/s\"]",
         "1:9: missing key policy.cl.limits; expected limits = [\"…\"]\n1:12: unknown key \
          policy.cl.throttle; expected limits, candidate, overrides, enforce, headers, \
-         distribution, flush, cap, read, max_slice, on_failure or generation",
+         distribution, flush, cap, read, max_slice, on_failure, generation or max_keys",
     ),
     ("[policy.a]", "1:9: missing key policy.a.limits; expected limits = [\"…\"]"),
     ("[policy.a]\nlimits = []", "2:10: policy.a.limits is empty; expected at least one limit"),
@@ -98,12 +102,12 @@ pub(crate) const CASES: [(&str, &str); 36] = [
         "[policy.a]\nlimts = [\"gcra 1/s\"]",
         "1:9: missing key policy.a.limits; expected limits = [\"…\"]\n2:1: unknown key \
          policy.a.limts; expected limits, candidate, overrides, enforce, headers, distribution, \
-         flush, cap, read, max_slice, on_failure or generation (did you mean \"limits\"?)",
+         flush, cap, read, max_slice, on_failure, generation or max_keys (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nlimit = \"gcra 1/s\"",
         "3:1: unknown key policy.a.limit; expected limits, candidate, overrides, enforce, \
-         headers, distribution, flush, cap, read, max_slice, on_failure or generation (did you mean \"limits\"?)",
+         headers, distribution, flush, cap, read, max_slice, on_failure, generation or max_keys (did you mean \"limits\"?)",
     ),
     (
         "[policy.a]\nlimits = [\"gcra 1/s\"]\nenforce = \"shadw\"",

@@ -80,6 +80,6 @@ pub(crate) const CASES: [(&str, &str); 28] = [
         "[policy.a]\nlimts = \n[policy.b]\nlimts = []",
         "2:9: invalid TOML: string values must be quoted, expected literal string\n4:1: unknown \
          key policy.b.limts; expected limits, candidate, overrides, enforce, headers, \
-         distribution, flush, cap, read, max_slice, on_failure or generation (did you mean \"limits\"?)",
+         distribution, flush, cap, read, max_slice, on_failure, generation or max_keys (did you mean \"limits\"?)",
     ),
 ];

@@ -48,6 +48,7 @@ fn the_example_of_the_design_is_valid() {
     let [login, api] = config.policies.as_slice() else { panic!("two policies") };
     assert_eq!((login.on_failure, api.on_failure), (OnFailure::Deny, OnFailure::Allow));
     assert_eq!(api.distribution, Distribution::Strict);
+    assert_eq!((login.max_keys, api.max_keys.map(usize::from)), (None, Some(1_000_000)));
     assert_eq!((login.policy.name().as_str(), login.policy.limits().len()), ("login", 2));
     assert_eq!((login.headers, login.enforce), (Dialect::Ietf, Enforce::On));
     assert_eq!(api.candidate, ["gcra 50/s burst 100".parse().unwrap()]);
@@ -63,8 +64,8 @@ fn the_example_of_the_design_is_valid() {
 fn unsupported_settings_are_reported() {
     let expected = "3:19: server.trusted_proxies is not supported yet\n\
                     4:15: server.ipv6_prefix is not supported yet\n\
-                    27:1: rule is not supported yet\n\
-                    32:2: lists is not supported yet";
+                    28:1: rule is not supported yet\n\
+                    33:2: lists is not supported yet";
     assert_eq!(lines(&parse(DESIGN).unsupported), expected);
     let rest = "[server]\ngrpc = \"127.0.0.1:8081\"\n\
                 tls = { cert = \"a\", key = \"b\", client_ca = \"c\" }\n\

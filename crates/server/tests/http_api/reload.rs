@@ -54,6 +54,29 @@ fn another_generation_starts_afresh() {
     assert_eq!(samples(&mut fixture.client)[&decisions("p", "allowed")], 4.0);
 }
 
+/// A flood on a policy with `max_keys` leaves the others their room. Its candidate has as many keys of its own.
+#[test]
+fn a_policy_keeps_no_more_keys_than_it_may() {
+    let text = |max_keys: u32| {
+        let candidate = "candidate = [\"fixed-window 3/h\"]";
+        format!("{}\n{candidate}\nmax_keys = {max_keys}", limits("fixed-window 5/h"))
+    };
+    let mut fixture = Fixture::new(&text(3));
+    let mut flood =
+        |prefix: &str| (0..10).filter(|n| fixture.check("p", &format!("{prefix}-{n}")).0).count();
+    assert_eq!((flood("a"), flood("b")), (3, 0));
+    let metrics = samples(&mut fixture.client);
+    assert_eq!(metrics["tollgate_policy_keys{policy=\"p\"}"], 3.0);
+    assert_eq!(metrics["tollgate_policy_keys_limit{policy=\"p\"}"], 3.0);
+    assert_eq!(metrics["tollgate_keys"], 6.0, "with those of the candidate");
+    fixture.server.set_policies(&policies(&text(5))).unwrap();
+    let mut flood =
+        |prefix: &str| (0..10).filter(|n| fixture.check("p", &format!("{prefix}-{n}")).0).count();
+    assert_eq!(flood("c"), 2);
+    fixture.server.set_policies(&policies(&limits("fixed-window 5/h"))).unwrap();
+    assert!(fixture.check("p", "d").0);
+}
+
 #[test]
 fn policies_can_be_added_and_removed() {
     let mut fixture = Fixture::new(&limits("fixed-window 2/h"));

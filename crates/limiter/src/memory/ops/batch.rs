@@ -89,7 +89,8 @@ impl MemoryStore {
             let fingerprint = hash.fingerprint_at(0);
             let record = shard.three_words_mut(fingerprint);
             let known = record.and_then(|record| record.check(&check, &self.layout, now));
-            let decision = known.or_else(|| self.check_new(shard, fingerprint, &check, now));
+            let decision =
+                known.or_else(|| self.check_new(op.policy, shard, fingerprint, &check, now));
             if let Some(decision) = decision {
                 return Ok(decision);
             }

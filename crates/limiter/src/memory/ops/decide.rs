@@ -1,11 +1,14 @@
 //! The general path: the core decides over states that are taken out of the table meanwhile.
 
+use std::sync::Arc;
+
 use tollgate_core::storage::{Footprint, Handle, OpStorage as _, Outcome, State, decide};
 use tollgate_core::{Act, Decision, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
 use super::states::{States, missing};
 use crate::memory::store::MemoryStore;
+use crate::memory::table::quota::Quota;
 
 impl MemoryStore {
     /// Decides any operation, once if it has an id.
@@ -37,24 +40,27 @@ impl MemoryStore {
         locked: &mut LockedShards<'_>,
         now: Time,
     ) -> Result<Outcome, StoreError> {
-        let mut states = self.take_states(items, locked);
-        let mut has_room = self.add_if_room(op.act, &states, items, locked);
+        let quota = self.quotas.of(op.policy);
+        let quota = quota.as_ref();
+        let mut states = self.take_states(items, quota, locked);
+        let mut has_room = self.add_if_room(op.act, &states, items, quota, locked);
         if !has_room {
+            let needed = missing(&states);
             // Put back first, so that those of them that have reset can be dropped too.
-            self.put_states(states, items, locked, now);
-            self.make_room(items.count, locked, now);
-            states = self.take_states(items, locked);
-            has_room = self.add_if_room(op.act, &states, items, locked);
+            self.put_states(states, items, quota, locked, now);
+            self.make_room(needed, quota, locked, now);
+            states = self.take_states(items, quota, locked);
+            has_room = self.add_if_room(op.act, &states, items, quota, locked);
         }
         let before = missing(&states);
         let (outcome, added) = if has_room {
             (decide(op, handle, &mut states, now), before)
         } else {
-            self.decide_when_full(op, handle, (&mut states, items, locked), now)
+            self.decide_when_full(op, handle, (&mut states, items, quota, locked), now)
         };
         let after = missing(&states);
-        self.budget.remove(added.saturating_add(after).saturating_sub(before));
-        self.put_states(states, items, locked, now);
+        self.remove_keys(quota, added.saturating_add(after).saturating_sub(before));
+        self.put_states(states, items, quota, locked, now);
         if after < before {
             locked.for_each(items, |shard, fingerprint| {
                 self.budget.remove(shard.sweep_few(&self.layout, fingerprint, now));
@@ -70,6 +76,7 @@ impl MemoryStore {
         act: Act,
         states: &States,
         items: ItemRange,
+        quota: Option<&Arc<Quota>>,
         locked: &mut LockedShards<'_>,
     ) -> bool {
         let mut growth = Footprint::default();
@@ -79,6 +86,6 @@ impl MemoryStore {
         locked.for_each(items, |shard, _| {
             growth.states = growth.states.saturating_add(shard.max_growth());
         });
-        self.memory.has_room(growth) && self.budget.try_add(missing(states))
+        self.memory.has_room(growth) && self.try_add_keys(quota, missing(states))
     }
 }

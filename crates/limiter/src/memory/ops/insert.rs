@@ -1,7 +1,7 @@
 //! The first check of a key: no state is taken out of the table, one is only inserted.
 
 use tollgate_core::storage::Footprint;
-use tollgate_core::{Decision, Op, Time};
+use tollgate_core::{Decision, Name, Op, Time};
 
 use super::single_check::{Record as _, SingleCheck};
 use super::thread_cache::cached_hash;
@@ -21,13 +21,14 @@ impl MemoryStore {
         let fingerprint = hash.fingerprint_at(0);
         let record = shard.three_words_mut(fingerprint);
         let known = record.and_then(|record| record.check(&check, &self.layout, now));
-        known.or_else(|| self.check_new(&mut shard, fingerprint, &check, now))
+        known.or_else(|| self.check_new(op.policy, &mut shard, fingerprint, &check, now))
     }
 
     /// Checks one limit of a new key and inserts its state into the locked shard. Returns `None` if
     /// the key is known, the store is full, or this needs the general path.
     pub(super) fn check_new(
         &self,
+        policy: &Name,
         shard: &mut Shard,
         fingerprint: u64,
         check: &SingleCheck<'_>,
@@ -36,21 +37,19 @@ impl MemoryStore {
         if shard.has(fingerprint) {
             return None;
         }
-        let (decision, state) = check.check_new(&self.layout, now)?;
+        let quota = self.quotas.of(policy);
+        let (decision, state) = check.check_new(&self.layout, quota.as_ref(), now)?;
+        // A denied check leaves no state.
+        let Some(state) = state else { return Some(decision) };
         let growth = Footprint { states: shard.max_growth(), ..Footprint::default() };
-        if !self.memory.has_room(growth) || !self.budget.try_add(1) {
+        if !self.memory.has_room(growth) || !self.try_add_keys(quota.as_ref(), 1) {
             return None;
         }
-        self.budget.remove(match state {
-            Some(state) => {
-                let before = shard.tables();
-                let dropped = shard.insert(&self.layout, fingerprint, state, now);
-                self.memory.count_states(shard.tables().wrapping_sub(before));
-                dropped.saturating_add(shard.sweep_few(&self.layout, fingerprint, now))
-            }
-            // The check was denied, and leaves no state.
-            None => 1,
-        });
+        let before = shard.tables();
+        let dropped = shard.insert(&self.layout, fingerprint, state, now);
+        self.memory.count_states(shard.tables().wrapping_sub(before));
+        let swept = shard.sweep_few(&self.layout, fingerprint, now);
+        self.budget.remove(dropped.saturating_add(swept));
         Some(decision)
     }
 }

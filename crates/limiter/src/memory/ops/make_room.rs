@@ -1,11 +1,14 @@
 //! Making room in a full store by dropping states that have reset.
 
+use std::sync::Arc;
+
 use tollgate_core::Time;
 use tollgate_core::storage::Footprint;
 
 use super::locked_shards::LockedShards;
 use crate::lock::Lock;
 use crate::memory::store::MemoryStore;
+use crate::memory::table::quota::Quota;
 use crate::memory::table::shard::Shard;
 
 /// About how many bytes of states an operation that finds the store full scans for some that have reset.
@@ -13,8 +16,14 @@ const MAX_SCANNED: usize = 65_536;
 
 impl MemoryStore {
     /// Drops states that have reset, and what has ended in others, in the locked shards. If those states are fewer
-    /// than `needed`, also in some of the other shards.
-    pub(super) fn make_room(&self, needed: usize, locked: &mut LockedShards<'_>, now: Time) {
+    /// than `needed`, or the quota has no room for them yet, also in some of the other shards.
+    pub(super) fn make_room(
+        &self,
+        needed: usize,
+        quota: Option<&Arc<Quota>>,
+        locked: &mut LockedShards<'_>,
+        now: Time,
+    ) {
         if self.budget.is_paused(now) {
             return;
         }
@@ -26,7 +35,9 @@ impl MemoryStore {
         let start = self.budget.next_shard();
         for index in (0..self.shards.len()).map(|next| start.wrapping_add(next)) {
             let index = index & self.shards.len().wrapping_sub(1);
-            if scan.freed >= needed || scan.scanned >= MAX_SCANNED {
+            let is_enough =
+                scan.freed >= needed && quota.is_none_or(|quota| quota.has_room(needed));
+            if is_enough || scan.scanned >= MAX_SCANNED {
                 self.budget.set_next_shard(index);
                 scan.first_expiry = None;
                 break;

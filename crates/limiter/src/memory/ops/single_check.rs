@@ -2,11 +2,13 @@
 //! record.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Act, Decision, Item, Limit, Op, Subject, Time};
 
 use crate::memory::table::layout::Layout;
+use crate::memory::table::quota::Quota;
 use crate::memory::table::record::{
     CompactState, OneWordRecord, ThreeWordRecord, fits_one_word, join_one_word, join_three_words,
     replace_one_word, replace_three_words, split_one_word, split_three_words,
@@ -54,12 +56,13 @@ impl<'a> SingleCheck<'a> {
     pub(super) fn check_new(
         &self,
         layout: &Layout,
+        quota: Option<&Arc<Quota>>,
         now: Time,
     ) -> Option<(Decision, Option<CompactState>)> {
         let SingleCheck { limit, cost, .. } = *self;
-        let terms_index = match self.terms_index {
-            Some(index) => index.get(),
-            None => layout.terms.index_of(&limit.terms()?)?,
+        let terms_index = match (self.terms_index, quota) {
+            (Some(index), None) => index.get(),
+            _ => layout.terms.index_of(&limit.terms()?, quota)?,
         };
         if fits_one_word(terms_index)
             && let Some((decision, word)) = limit.check_word(0, layout.origin, cost, now)

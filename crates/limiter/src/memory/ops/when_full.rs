@@ -1,5 +1,7 @@
 //! Deciding when the store may have no room for what an operation leaves.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use tollgate_core::storage::{Footprint, Handle, Outcome, State, decide};
 use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
@@ -7,9 +9,14 @@ use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 use super::locked_shards::{ItemRange, LockedShards};
 use super::states::{States, missing};
 use crate::memory::store::{MemoryStore, WhenFull};
+use crate::memory::table::quota::Quota;
 
 /// The `retry_after` of an operation that a full store denies.
 const RETRY_WHEN_FULL: Span = Span::from_micros(1_000_000);
+
+/// What an operation is decided over: the states of its items, which have been taken out of the locked shards, and
+/// the quota of its policy.
+type Parts<'s, 'l> = (&'s mut States, ItemRange, Option<&'s Arc<Quota>>, &'s mut LockedShards<'l>);
 
 impl MemoryStore {
     /// Decides when there may be no room. Operations that need none are done as usual, so that a known key is
@@ -18,7 +25,7 @@ impl MemoryStore {
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,
-        (states, items, locked): (&mut States, ItemRange, &mut LockedShards<'_>),
+        (states, items, quota, locked): Parts<'_, '_>,
         now: Time,
     ) -> (Result<Outcome, StoreError>, usize) {
         let mut after = states.clone();
@@ -28,9 +35,9 @@ impl MemoryStore {
             Ok(outcome) => outcome,
             Err(error) => return (Err(error), 0),
         };
-        let growths = self.growths(states, &after, items, locked);
+        let growths = self.growths(&after, (states, items, quota, locked));
         let new = missing(states).saturating_sub(missing(&after));
-        let fits = self.memory.has_room(sum(&growths)) && self.budget.try_add(new);
+        let fits = self.memory.has_room(sum(&growths)) && self.try_add_keys(quota, new);
         if !fits {
             self.budget.count_rejection();
         }
@@ -38,7 +45,7 @@ impl MemoryStore {
             return (reject(op, outcome), 0);
         }
         if op.act == Act::Peek {
-            self.budget.remove(if fits { new } else { 0 });
+            self.remove_keys(quota, if fits { new } else { 0 });
             return (decide(op, handle, states, now), 0);
         }
         for ((before, after), growth) in states.iter_mut().zip(after).zip(growths) {
@@ -53,10 +60,8 @@ impl MemoryStore {
     /// Returns how much more memory each of the states takes after an operation.
     fn growths(
         &self,
-        before: &States,
         after: &States,
-        items: ItemRange,
-        locked: &mut LockedShards<'_>,
+        (before, items, quota, locked): Parts<'_, '_>,
     ) -> SmallVec<[Footprint; 4]> {
         let lists =
             |state: &Option<State>| state.as_ref().map(State::footprint).unwrap_or_default();
@@ -66,7 +71,7 @@ impl MemoryStore {
             let Some((before, after)) = states.next() else { return };
             let mut growth = lists(after).growth_since(lists(before));
             if let Some(after) = after {
-                let table = shard.growth_with(&self.layout, after);
+                let table = shard.growth_with(&self.layout, after, quota);
                 growth.states = growth.states.saturating_add(table);
             }
             growths.push(growth);

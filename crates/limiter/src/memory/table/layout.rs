@@ -1,8 +1,11 @@
 //! How the states of a store are packed into records.
 
+use std::sync::Arc;
+
 use tollgate_core::storage::{Packed, State};
 use tollgate_core::{Span, Time};
 
+use super::quota::Quota;
 use super::record::{
     CompactState, OneWordRecord, ThreeWordRecord, fits_one_word, join_one_word, join_three_words,
     split_one_word, split_three_words,
@@ -38,6 +41,16 @@ impl Layout {
         terms.is_some_and(|terms| terms.word_lasts(word, self.origin, horizon))
     }
 
+    /// Returns the quota that a state of one word counts in.
+    pub(crate) fn quota_of_one_word(&self, record: OneWordRecord) -> Option<&Arc<Quota>> {
+        self.terms.quota(split_one_word(record).0)
+    }
+
+    /// Returns the quota that a state of three words counts in.
+    pub(crate) fn quota_of_three_words(&self, record: ThreeWordRecord) -> Option<&Arc<Quota>> {
+        self.terms.quota(split_three_words(record).0)
+    }
+
     pub(crate) fn unpack_three_words(&self, record: ThreeWordRecord) -> Option<Packed> {
         let (terms_index, words) = split_three_words(record);
         Some(Packed::new(*self.terms.get(terms_index)?, words))
@@ -48,14 +61,18 @@ impl Layout {
         self.unpack_three_words(record).is_some_and(|state| horizon < state.expires())
     }
 
-    pub(crate) fn pack(&self, state: State) -> CompactState {
-        self.pack_small(&state).unwrap_or(CompactState::Whole(state))
+    pub(crate) fn pack(&self, state: State, quota: Option<&Arc<Quota>>) -> CompactState {
+        self.pack_small(&state, quota).unwrap_or_else(|| CompactState::Whole(state, quota.cloned()))
     }
 
     /// Packs a state into a record; `None` if it does not fit.
-    pub(crate) fn pack_small(&self, state: &State) -> Option<CompactState> {
+    pub(crate) fn pack_small(
+        &self,
+        state: &State,
+        quota: Option<&Arc<Quota>>,
+    ) -> Option<CompactState> {
         let packed = state.packed()?;
-        let terms_index = self.terms.index_of(&packed.terms())?;
+        let terms_index = self.terms.index_of(&packed.terms(), quota)?;
         let one_word = packed.one_word(self.origin).filter(|_| fits_one_word(terms_index));
         Some(match one_word {
             Some(word) => CompactState::OneWord(join_one_word(terms_index, word)),

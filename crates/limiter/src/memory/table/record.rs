@@ -3,6 +3,8 @@
 
 use tollgate_core::storage::{Packed, State};
 
+use super::quota::QuotaRef;
+
 /// The record of a state of one word: its fingerprint, and the word with the terms index above it.
 pub(crate) type OneWordRecord = [u64; 2];
 /// The record of a state of three words: its fingerprint, and the words with the terms index above
@@ -13,7 +15,7 @@ pub(crate) type ThreeWordRecord = [u64; 4];
 pub(crate) enum CompactState {
     OneWord(u64),
     ThreeWords([u64; 3]),
-    Whole(State),
+    Whole(State, QuotaRef),
 }
 
 /// Number of bits of a state of one word; the bits above are the terms index.

@@ -1,6 +1,7 @@
 //! A shard: the states of some of the keys, each in its shortest form.
 
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tollgate_core::Time;
@@ -8,6 +9,7 @@ use tollgate_core::storage::{Footprint, State};
 
 use super::hash_table::HashTable;
 use super::layout::Layout;
+use super::quota::{self, Quota, QuotaRef};
 use super::record::{CompactState, OneWordRecord, ThreeWordRecord};
 
 /// Number of slots of each table that every new key sweeps, starting at its home. More than one, so
@@ -40,11 +42,17 @@ pub(crate) struct Shard {
 /// States that are not packed.
 #[derive(Default)]
 struct WholeStates {
-    states: HashMap<u64, State, BuildHasherDefault<FingerprintHasher>>,
+    states: HashMap<u64, WholeState, BuildHasherDefault<FingerprintHasher>>,
     /// Number of states at which the next sweep is made.
     sweep_at: usize,
     /// The memory of what the states keep beside themselves.
     lists: Footprint,
+}
+
+/// A state that is not packed, and the quota that it counts in.
+struct WholeState {
+    state: State,
+    quota: QuotaRef,
 }
 
 impl Shard {
@@ -87,15 +95,25 @@ impl Shard {
         self.three_words.prefetch(fingerprint);
     }
 
-    /// Takes a state out. The caller must [put](Shard::put) it back, whatever happens.
-    pub(crate) fn take(&mut self, layout: &Layout, fingerprint: u64) -> Option<State> {
+    /// Takes a state out. It then counts in `quota`, the one of its policy, if it did not before. The caller must
+    /// [put](Shard::put) it back, whatever happens.
+    pub(crate) fn take(
+        &mut self,
+        layout: &Layout,
+        fingerprint: u64,
+        quota: Option<&Arc<Quota>>,
+    ) -> Option<State> {
         if let Some(record) = self.one_word.remove(&mut self.one_word_len, fingerprint) {
+            move_to_quota(layout.quota_of_one_word(record), quota);
             return layout.unpack_one_word(record).map(State::from);
         }
         if let Some(record) = self.three_words.remove(&mut self.three_words_len, fingerprint) {
+            move_to_quota(layout.quota_of_three_words(record), quota);
             return layout.unpack_three_words(record).map(State::from);
         }
-        self.whole.as_mut()?.remove(fingerprint)
+        let whole = self.whole.as_mut()?.remove(fingerprint)?;
+        move_to_quota(whole.quota.as_ref(), quota);
+        Some(whole.state)
     }
 
     /// Puts a state back that was [taken](Shard::take), possibly changed. Returns the number of other
@@ -105,9 +123,10 @@ impl Shard {
         layout: &Layout,
         fingerprint: u64,
         state: State,
+        quota: Option<&Arc<Quota>>,
         now: Time,
     ) -> usize {
-        self.insert(layout, fingerprint, layout.pack(state), now)
+        self.insert(layout, fingerprint, layout.pack(state, quota), now)
     }
 
     /// Inserts a state whose fingerprint is not present yet. Returns the number of other states that
@@ -129,8 +148,9 @@ impl Shard {
                 let keep = live_three_words(layout, horizon);
                 self.three_words.insert(&mut self.three_words_len, [fingerprint, a, b, c], keep)
             }
-            CompactState::Whole(state) => {
-                self.whole.get_or_insert_default().insert(fingerprint, state, horizon)
+            CompactState::Whole(state, quota) => {
+                let whole = WholeState { state, quota };
+                self.whole.get_or_insert_default().insert(fingerprint, whole, horizon)
             }
         }
     }
@@ -160,7 +180,7 @@ impl Shard {
 
     fn sweep_whole(&mut self, now: Time) -> usize {
         let Some(whole) = &mut self.whole else { return 0 };
-        whole.states.values_mut().for_each(|state| state.trim(now));
+        whole.states.values_mut().for_each(|whole| whole.state.trim(now));
         let swept = whole.sweep(now);
         whole.shrink();
         if whole.states.is_empty() {
@@ -192,8 +212,13 @@ impl Shard {
     }
 
     /// Returns about how many bytes more it takes with this state.
-    pub(crate) fn growth_with(&self, layout: &Layout, state: &State) -> usize {
-        match layout.pack_small(state) {
+    pub(crate) fn growth_with(
+        &self,
+        layout: &Layout,
+        state: &State,
+        quota: Option<&Arc<Quota>>,
+    ) -> usize {
+        match layout.pack_small(state, quota) {
             Some(CompactState::OneWord(_)) => self.one_word.max_growth(self.one_word_len),
             Some(CompactState::ThreeWords(_)) => self.three_words.max_growth(self.three_words_len),
             _ => self.whole.as_ref().map_or(0, |whole| whole.max_growth()),
@@ -217,7 +242,8 @@ impl Shard {
     }
 
     fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
-        self.whole.iter().flat_map(|whole| &whole.states)
+        let states = self.whole.iter().flat_map(|whole| &whole.states);
+        states.map(|(fingerprint, whole)| (fingerprint, &whole.state))
     }
 
     /// Iterates over all states with their fingerprints.
@@ -234,27 +260,29 @@ impl Shard {
 impl WholeStates {
     /// Inserts a state. Returns the number of other states that were dropped meanwhile because they
     /// had reset.
-    fn insert(&mut self, fingerprint: u64, state: State, horizon: Time) -> usize {
+    fn insert(&mut self, fingerprint: u64, whole: WholeState, horizon: Time) -> usize {
         let crowded = self.states.len() >= self.sweep_at.max(MIN_TO_SWEEP);
         let swept = if crowded { self.sweep(horizon) } else { 0 };
-        self.lists = self.lists.plus(state.footprint());
-        self.states.insert(fingerprint, state);
+        self.lists = self.lists.plus(whole.state.footprint());
+        self.states.insert(fingerprint, whole);
         swept
     }
 
-    fn remove(&mut self, fingerprint: u64) -> Option<State> {
-        let state = self.states.remove(&fingerprint)?;
-        self.lists = self.lists.minus(state.footprint());
-        Some(state)
+    fn remove(&mut self, fingerprint: u64) -> Option<WholeState> {
+        let whole = self.states.remove(&fingerprint)?;
+        self.lists = self.lists.minus(whole.state.footprint());
+        Some(whole)
     }
 
     fn sweep(&mut self, horizon: Time) -> usize {
         let before = self.states.len();
         let mut lists = Footprint::default();
-        self.states.retain(|_, state| {
-            let is_live = horizon < state.expires();
+        self.states.retain(|_, whole| {
+            let is_live = horizon < whole.state.expires();
             if is_live {
-                lists = lists.plus(state.footprint());
+                lists = lists.plus(whole.state.footprint());
+            } else {
+                count_dropped(whole.quota.as_ref());
             }
             is_live
         });
@@ -279,12 +307,42 @@ impl WholeStates {
     }
 }
 
+/// Returns whether a state of one word is kept, and counts it as dropped if not.
 fn live_one_word(layout: &Layout, horizon: Time) -> impl FnMut(&OneWordRecord) -> bool {
-    move |record| layout.one_word_is_live(*record, horizon)
+    move |record| {
+        let is_live = layout.one_word_is_live(*record, horizon);
+        if !is_live {
+            count_dropped(layout.quota_of_one_word(*record));
+        }
+        is_live
+    }
 }
 
+/// Returns whether a state of three words is kept, and counts it as dropped if not.
 fn live_three_words(layout: &Layout, horizon: Time) -> impl FnMut(&ThreeWordRecord) -> bool {
-    move |record| layout.three_words_are_live(*record, horizon)
+    move |record| {
+        let is_live = layout.three_words_are_live(*record, horizon);
+        if !is_live {
+            count_dropped(layout.quota_of_three_words(*record));
+        }
+        is_live
+    }
+}
+
+fn count_dropped(quota: Option<&Arc<Quota>>) {
+    if let Some(quota) = quota {
+        quota.remove(1);
+    }
+}
+
+/// Counts a state in the quota of its policy, which may have been set after the state was written.
+fn move_to_quota(from: Option<&Arc<Quota>>, to: Option<&Arc<Quota>>) {
+    if !quota::is_same(from, to) {
+        count_dropped(from);
+        if let Some(quota) = to {
+            quota.add();
+        }
+    }
 }
 
 /// Passes fingerprints through: they are hashes already.
