@@ -192,6 +192,11 @@ impl Rule {
     }
 
     #[inline]
+    pub(crate) fn is_packed(&self) -> bool {
+        for_packed_rule!(self, _rule => true, others => false)
+    }
+
+    #[inline]
     pub(crate) fn terms(&self) -> Option<Terms> {
         for_packed_rule!(self, rule => Some(Terms(rule.terms().into())), others => None)
     }
@@ -224,6 +229,23 @@ impl Rule {
     ) -> Option<(Decision, u64)> {
         let Rule::Flow(flow) = self else { return None };
         packed::check_word(flow, word, origin, cost, now)
+    }
+
+    #[inline]
+    pub(crate) fn peek_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<LimitStatus> {
+        for_packed_rule!(self, rule => Some(packed::peek_words(rule, words, cost, now)), others => None)
+    }
+
+    #[inline]
+    pub(crate) fn peek_word(
+        &self,
+        word: u64,
+        origin: Time,
+        cost: u64,
+        now: Time,
+    ) -> Option<LimitStatus> {
+        let Rule::Flow(flow) = self else { return None };
+        packed::peek_word(flow, word, origin, cost, now)
     }
 }
 

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 
 use super::{Limit, numbers};
 use crate::act::MAX_COST;
-use crate::decision::Decision;
+use crate::decision::{Decision, LimitStatus};
 use crate::rule::{PackedOutcome, Terms};
 use crate::sealed::Sealed;
 use crate::time::Time;
@@ -15,6 +15,10 @@ pub trait LimitStorage: Sealed {
     /// Returns whether its states may fit in [one word](crate::storage::Packed::one_word).
     #[must_use]
     fn may_fit_one_word(&self) -> bool;
+
+    /// Returns whether its states can be packed, as those of slots and leases cannot.
+    #[must_use]
+    fn is_packed(&self) -> bool;
 
     /// Returns the terms its states are written under; `None` if they cannot be packed.
     #[must_use]
@@ -58,6 +62,16 @@ pub trait LimitStorage: Sealed {
     #[must_use]
     fn check_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<(Decision, u64)>;
 
+    /// Returns the status that [`check_words`](LimitStorage::check_words) would have, had it taken nothing: that
+    /// of a limit whose policy was denied by another limit. `None` if `decide` has to be called.
+    #[must_use]
+    fn peek_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<LimitStatus>;
+
+    /// Returns the status that [`check_word`](LimitStorage::check_word) would have, had it taken nothing. `None` if
+    /// `decide` has to be called.
+    #[must_use]
+    fn peek_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<LimitStatus>;
+
     /// Returns whether another limit counts by the same rule with the same numbers. They may differ in their line,
     /// their subject and their unit.
     ///
@@ -99,6 +113,11 @@ impl LimitStorage for Limit {
     }
 
     #[inline]
+    fn is_packed(&self) -> bool {
+        self.rule().is_packed()
+    }
+
+    #[inline]
     fn terms(&self) -> Option<Terms> {
         self.rule().terms()
     }
@@ -117,6 +136,22 @@ impl LimitStorage for Limit {
             return None;
         }
         self.rule().check_word(word, origin, cost, now)
+    }
+
+    #[inline]
+    fn peek_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<LimitStatus> {
+        if self.needs_decide(cost) {
+            return None;
+        }
+        self.rule().peek_words(words, cost, now)
+    }
+
+    #[inline]
+    fn peek_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<LimitStatus> {
+        if self.needs_decide(cost) {
+            return None;
+        }
+        self.rule().peek_word(word, origin, cost, now)
     }
 
     #[inline]

@@ -60,7 +60,8 @@ impl Flow {
 
     /// Checks in 64-bit numbers, which are enough for nearly all limits. Both `word`, the instant
     /// when the bucket will be empty, and `now` are counted from the same origin. Returns whether
-    /// it is allowed, the numbers, and the new word; `None` if 64 bits are not enough.
+    /// it is allowed, the numbers, and the new word; `None` if 64 bits are not enough. It takes nothing unless
+    /// `may_take`.
     ///
     /// This is a second copy of the arithmetic of [`Counting`], for speed. Tests hold it to the
     /// same decisions.
@@ -70,6 +71,7 @@ impl Flow {
         word: u64,
         now: Span,
         cost: u64,
+        may_take: bool,
     ) -> Option<(bool, LimitStatus, u64)> {
         let Pace { ticks, parts } = self.pace;
         let now = now.as_micros().checked_mul(parts)?;
@@ -77,7 +79,7 @@ impl Flow {
         let weight = cost.checked_mul(ticks)?;
         let before = word.saturating_sub(now);
         let after = before.checked_add(weight)?;
-        let allowed = after <= full;
+        let allowed = may_take && after <= full;
         let left = if allowed { after } else { before };
         let over = left.checked_add(weight)?.saturating_sub(full);
         let to_span = |in_parts: u64| {

@@ -14,10 +14,10 @@ use super::fade::Fade;
 use super::flow::Flow;
 use super::pack::{Pack, Words};
 use super::state::{AnyEntry, RuleState, State};
-use super::status::{live, live_status};
+use super::status::{live, live_status, status};
 use super::terms::{RuleTerms, Terms};
 use super::window::Window;
-use crate::decision::Decision;
+use crate::decision::{Decision, LimitStatus};
 use crate::time::Time;
 
 /// The state of one limit and one subject in three words.
@@ -195,6 +195,28 @@ pub(super) fn check_word(
     if now < origin {
         return None;
     }
-    let (allowed, status, word) = flow.check_word(word, now.since(origin), cost)?;
+    let (allowed, status, word) = flow.check_word(word, now.since(origin), cost, true)?;
     (word >> Packed::ONE_WORD_BITS == 0).then(|| (Decision::from_status(allowed, status), word))
+}
+
+/// Returns the status of a limit for a check of this cost that takes nothing.
+#[inline]
+pub(super) fn peek_words<R: Pack>(rule: &R, words: Words, cost: u64, now: Time) -> LimitStatus {
+    status(rule, R::unpack(rule.terms(), words).as_ref(), now, cost)
+}
+
+/// Returns the status of a limit for a check of this cost that takes nothing.
+#[inline]
+pub(super) fn peek_word(
+    flow: &Flow,
+    word: u64,
+    origin: Time,
+    cost: u64,
+    now: Time,
+) -> Option<LimitStatus> {
+    if now < origin {
+        return None;
+    }
+    let (_, status, _) = flow.check_word(word, now.since(origin), cost, false)?;
+    Some(status)
 }

@@ -17,10 +17,11 @@ pub(crate) struct CachedKey {
     hash: Hash,
 }
 
-/// Returns the place of a key in a cache. Keys that differ tend to differ in their last byte.
+/// Returns the place of a key in a cache. Keys of one kind tend to differ in their last byte, and those of
+/// different kinds in their length.
 #[inline(always)]
 pub(crate) fn place_of(key: &[u8]) -> usize {
-    usize::from(key.last().copied().unwrap_or(0)) % CACHED_KEYS
+    usize::from(key.last().copied().unwrap_or(0)).wrapping_add(key.len()) % CACHED_KEYS
 }
 
 impl CachedKey {

@@ -141,11 +141,10 @@ impl RememberedIds {
 
     /// Forgets an id, for all operations.
     fn forget(&self, op: &Op<'_>, handle: Handle) {
+        // They are all in one segment.
+        let Some(mut segment) = self.segment(IdKey::new(op, handle, op.act)) else { return };
         for act in Act::ALL.into_iter().filter(|act| act.is_remembered()) {
-            let key = IdKey::new(op, handle, act);
-            if let Some(mut segment) = self.segment(key) {
-                self.remove(&mut segment, key);
-            }
+            self.remove(&mut segment, IdKey::new(op, handle, act));
         }
     }
 

@@ -6,7 +6,7 @@ use tollgate_core::Time;
 use super::record::{IdKey, Record, Slot};
 
 /// Number of slots that are allocated together. Records are never moved.
-const CHUNK: usize = 64;
+const CHUNK: usize = 16;
 /// The index of no slot.
 const NONE: u32 = u32::MAX;
 
@@ -14,6 +14,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Segment {
     /// The slots of the records.
     index: HashTable<u32>,
+    #[expect(clippy::vec_box, reason = "a list that grows moves no records")]
     chunks: Vec<Box<[Slot; CHUNK]>>,
     /// The first free slot.
     free: u32,
@@ -134,12 +135,13 @@ impl Segment {
         self.free = first;
     }
 
-    /// Frees a slot that the index no longer has. The last one frees all memory.
+    /// Frees a slot that the index no longer has. The last one frees the memory, but that of one chunk: a record that
+    /// comes and goes, as that of a lease does, should find it again.
     fn free(&mut self, slot: u32) -> Option<Record> {
         let next = self.free;
         let freed = std::mem::replace(slot_mut(&mut self.chunks, slot)?, Slot::Free(next));
         self.free = slot;
-        if self.index.is_empty() {
+        if self.index.is_empty() && self.chunks.len() > 1 {
             *self = Segment::default();
         }
         match freed {

@@ -2,9 +2,12 @@
 
 use std::slice;
 
+use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
+use super::few_shards::{FewShards, OneShard};
 use super::locked_shards::BATCH_SIZE;
+use super::several::is_check_of_several;
 use super::single_check::SingleCheck;
 use crate::memory::store::MemoryStore;
 
@@ -17,8 +20,11 @@ impl MemoryStore {
     pub fn apply_one(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
         let now = at.unwrap_or_else(|| self.clock.now());
         let Some((check, subject)) = SingleCheck::of(op) else {
-            return self.apply_general(op, now);
+            return self.apply_alone(op, now);
         };
+        if !check.limit.is_packed() {
+            return self.apply_alone(op, now);
+        }
         if let Some(decision) = self.check_one_word(op.policy, subject, &check, now) {
             return Ok(decision);
         }
@@ -32,9 +38,34 @@ impl MemoryStore {
         if let Some(decision) = self.check_or_insert(op, now) {
             return Ok(decision);
         }
+        self.apply_alone(op, now)
+    }
+
+    /// Applies an operation that is not a check of one record.
+    #[inline(never)]
+    pub(crate) fn apply_alone(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        if is_check_of_several(op)
+            && let Some(decision) = self.check_few(op, now)
+        {
+            return Ok(decision);
+        }
+        if let Some(result) = self.apply_to_whole(op, now) {
+            return result;
+        }
         let mut result = Err(StoreError::unanswered());
         self.apply_batch(slice::from_ref(op), now, |_, given| result = given);
         result
+    }
+}
+
+impl MemoryStore {
+    /// Checks several limits in their records. Returns `None` if this needs the general path.
+    #[inline(always)]
+    fn check_few(&self, op: &Op<'_>, now: Time) -> Option<Decision> {
+        match OneShard::lock(self, op) {
+            Some(mut one) => self.check_several(op, 0, &mut one, now),
+            None => self.check_several(op, 0, &mut FewShards::try_lock(self, op)?, now),
+        }
     }
 }
 

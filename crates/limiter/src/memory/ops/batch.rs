@@ -6,6 +6,7 @@ use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Decision, Key, Name, Op, StoreError, Subject, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
+use super::several::{Shards as _, is_check_of_several};
 use super::single_check::{Record as _, SingleCheck};
 use crate::memory::store::MemoryStore;
 
@@ -20,13 +21,20 @@ impl MemoryStore {
         mut emit: impl FnMut(usize, Result<Decision, StoreError>),
     ) {
         let items = || ops.iter().flat_map(|op| op.items.iter().map(move |item| (op, item)));
-        let mut locked = self.lock_all(items().map(|(op, item)| (op.policy, item.subject)));
+        let mut locked = LockedShards::default();
+        let subjects = items().map(|(op, item)| (op.policy, item.subject));
+        self.lock_all(&mut locked, subjects, |policy, subject| self.secret.hash(policy, subject));
         let mut first = 0_usize;
         for (index, op) in ops.iter().enumerate() {
             let items = ItemRange { first, count: op.items.len() };
             first = first.saturating_add(items.count);
-            let known = SingleCheck::of(op)
-                .and_then(|(check, _)| self.check_locked(&check, items.first, &mut locked, now));
+            let known = match SingleCheck::of(op) {
+                Some((check, _)) => self.check_locked(&check, items.first, &mut locked, now),
+                None if is_check_of_several(op) => {
+                    self.check_several(op, items.first, &mut locked, now)
+                }
+                None => None,
+            };
             match known {
                 Some(decision) => emit(index, Ok(decision)),
                 None => emit(index, self.apply_locked(op, items, &mut locked, now)),
@@ -44,7 +52,9 @@ impl MemoryStore {
         now: Time,
         mut emit: impl FnMut(Result<Decision, StoreError>),
     ) {
-        let mut locked = self.lock_all(keys.iter().map(|key| (policy, Subject::from(*key))));
+        let mut locked = LockedShards::default();
+        let subjects = keys.iter().map(|key| (policy, Subject::from(*key)));
+        self.lock_all(&mut locked, subjects, |policy, subject| self.secret.hash(policy, subject));
         for (first, key) in keys.iter().enumerate() {
             match self.check_locked(check, first, &mut locked, now) {
                 Some(decision) => emit(Ok(decision)),
@@ -76,7 +86,7 @@ impl MemoryStore {
 
     /// Applies any operation whose shards are locked.
     #[inline(never)]
-    fn apply_locked(
+    pub(super) fn apply_locked(
         &self,
         op: &Op<'_>,
         items: ItemRange,

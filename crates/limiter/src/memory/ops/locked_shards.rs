@@ -5,12 +5,13 @@
 //! everything is prefetched: each lock as soon as its key is hashed, and each home in a table as soon
 //! as its shard is locked. So the batch waits for memory once, not once for every key.
 
-use std::mem;
+use std::{mem, ptr};
 
 use smallvec::SmallVec;
 use tollgate_core::storage::Footprint;
 use tollgate_core::{Name, Subject};
 
+use super::several::Shards;
 use crate::hash::Hash;
 use crate::lock::{Guard, Lock};
 use crate::memory::store::MemoryStore;
@@ -48,13 +49,21 @@ pub(super) struct ItemRange {
     pub(super) count: usize,
 }
 
-impl LockedShards<'_> {
+impl Shards for LockedShards<'_> {
     #[inline]
-    pub(super) fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)> {
+    fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)> {
         let item = self.items.get(item)?;
         Some((self.guards.get_mut(item.guard)?, item.hash))
     }
 
+    #[inline]
+    fn shard_to_read(&self, item: usize) -> Option<(&Shard, Hash)> {
+        let item = self.items.get(item)?;
+        Some((self.guards.get(item.guard)?, item.hash))
+    }
+}
+
+impl LockedShards<'_> {
     /// Returns whether the shard with this index is one of them.
     pub(super) fn has(&self, shard_index: usize) -> bool {
         self.items.iter().any(|item| item.shard_index == shard_index)
@@ -82,20 +91,43 @@ impl LockedShards<'_> {
     }
 }
 
+/// Returns whether both are the same name. Those of one operation mostly are in the same place.
+#[inline]
+fn is_same_name(one: &Name, other: &Name) -> bool {
+    ptr::eq(one, other) || one == other
+}
+
+/// Returns whether both are the same subject.
+#[inline]
+pub(super) fn is_same_subject(one: Subject<'_>, other: Subject<'_>) -> bool {
+    let is_same = match (one.name, other.name) {
+        (Some(one), Some(other)) => is_same_name(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    let (key, other_key) = (one.key.as_bytes(), other.key.as_bytes());
+    is_same && (ptr::eq(key, other_key) || key == other_key)
+}
+
 impl MemoryStore {
-    /// Finds and locks the shards of all subjects.
+    /// Finds and locks the shards of all subjects, which are hashed by `hash`. `locked`, which is large, must be
+    /// empty.
     #[inline]
-    pub(super) fn lock_all<'s>(
-        &self,
+    pub(super) fn lock_all<'a, 's>(
+        &'a self,
+        locked: &mut LockedShards<'a>,
         subjects: impl Iterator<Item = (&'s Name, Subject<'s>)>,
-    ) -> LockedShards<'_> {
-        let mut locked = LockedShards::default();
+        hash: impl Fn(&'s Name, Subject<'s>) -> Hash,
+    ) {
         let mut last = None;
         for (policy, subject) in subjects {
             // The limits of a policy mostly count the same subject.
             let hash = match (last, locked.items.last()) {
-                (Some(last), Some(item)) if last == (policy, subject) => item.hash,
-                _ => self.secret.hash(policy, subject),
+                (Some((name, other)), Some(item))
+                    if is_same_name(name, policy) && is_same_subject(other, subject) =>
+                {
+                    item.hash
+                }
+                _ => hash(policy, subject),
             };
             last = Some((policy, subject));
             let shard_index = self.shard_index(hash);
@@ -104,10 +136,9 @@ impl MemoryStore {
             }
             locked.items.push(LocatedItem { hash, shard_index, guard: 0 });
         }
-        if !self.try_lock_all(&mut locked) {
-            self.lock_in_order(&mut locked);
+        if !self.try_lock_all(locked) {
+            self.lock_in_order(locked);
         }
-        locked
     }
 
     /// Tries to lock the shards in the order of the items; adjacent items of one shard share a guard.

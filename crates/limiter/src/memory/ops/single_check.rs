@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tollgate_core::storage::LimitStorage as _;
-use tollgate_core::{Act, Decision, Item, Limit, Op, Subject, Time};
+use tollgate_core::{Act, Decision, Item, Limit, LimitStatus, Op, Subject, Time};
 
 use crate::memory::table::layout::Layout;
 use crate::memory::table::quota::Quota;
@@ -30,11 +30,16 @@ impl<'a> SingleCheck<'a> {
     pub(crate) fn of(op: &'a Op<'_>) -> Option<(SingleCheck<'a>, Subject<'a>)> {
         match op.items {
             [item] if op.act == Act::Check && op.id.is_none() && op.statuses.is_none() => {
-                let check = SingleCheck { limit: item.limit, terms_index: None, cost: item.cost };
-                Some((check, item.subject))
+                Some((SingleCheck::of_item(item), item.subject))
             }
             _ => None,
         }
+    }
+
+    /// Returns the check of one of several limits.
+    #[inline]
+    pub(super) fn of_item(item: &Item<'a>) -> SingleCheck<'a> {
+        SingleCheck { limit: item.limit, terms_index: None, cost: item.cost }
     }
 
     /// Returns the check of this subject as an item of an operation.
@@ -93,6 +98,8 @@ pub(super) trait Record: Copy {
     /// Checks a state that was written under the limit's own terms. Returns `None` if this needs the
     /// general path.
     fn check(&mut self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<Decision>;
+    /// Returns the status that the check would have, had it taken nothing.
+    fn peek(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<LimitStatus>;
 }
 
 impl Record for OneWordRecord {
@@ -115,6 +122,15 @@ impl Record for OneWordRecord {
         let (decision, word) = check.limit.check_word(word, layout.origin, check.cost, now)?;
         *self = replace_one_word(*self, word);
         Some(decision)
+    }
+
+    #[inline]
+    fn peek(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<LimitStatus> {
+        let (terms_index, word) = split_one_word(*self);
+        if !check.has_terms(terms_index, layout) {
+            return None;
+        }
+        check.limit.peek_word(word, layout.origin, check.cost, now)
     }
 }
 
@@ -140,5 +156,14 @@ impl Record for ThreeWordRecord {
             *self = replace_three_words(*self, words);
         }
         Some(checked.decision)
+    }
+
+    #[inline]
+    fn peek(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<LimitStatus> {
+        let (terms_index, words) = split_three_words(*self);
+        if !check.has_terms(terms_index, layout) {
+            return None;
+        }
+        check.limit.peek_words(words, check.cost, now)
     }
 }

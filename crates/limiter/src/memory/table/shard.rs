@@ -49,10 +49,33 @@ struct WholeStates {
     lists: Footprint,
 }
 
+/// A state that was changed where it lies.
+pub(crate) struct Changed<T> {
+    /// What the change returned.
+    pub(crate) result: T,
+    /// The difference in the memory of the shard.
+    pub(crate) footprint: Footprint,
+    /// Whether nothing is left of it.
+    pub(crate) is_gone: bool,
+    /// Number of other states that were dropped meanwhile because they had reset.
+    pub(crate) dropped: usize,
+}
+
 /// A state that is not packed, and the quota that it counts in.
 struct WholeState {
-    state: State,
+    /// `None` only while it is changed.
+    state: Option<State>,
     quota: QuotaRef,
+}
+
+impl WholeState {
+    fn footprint(&self) -> Footprint {
+        self.state.as_ref().map(State::footprint).unwrap_or_default()
+    }
+
+    fn expires(&self) -> Time {
+        self.state.as_ref().map_or(Time::EPOCH, State::expires)
+    }
 }
 
 impl Shard {
@@ -113,7 +136,50 @@ impl Shard {
         }
         let whole = self.whole.as_mut()?.remove(fingerprint)?;
         move_to_quota(whole.quota.as_ref(), quota);
-        Some(whole.state)
+        whole.state
+    }
+
+    /// Returns whether there is such a state that is not packed.
+    pub(crate) fn has_whole(&self, fingerprint: u64) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.states.contains_key(&fingerprint))
+    }
+
+    /// Changes a state that is not packed where it lies. `None` if there is none that counts in this quota.
+    pub(crate) fn change_whole<T>(
+        &mut self,
+        layout: &Layout,
+        fingerprint: u64,
+        quota: Option<&Arc<Quota>>,
+        now: Time,
+        change: impl FnOnce(&mut Option<State>) -> T,
+    ) -> Option<Changed<T>> {
+        let whole = self.whole.as_mut()?;
+        let state = whole.states.get_mut(&fingerprint)?;
+        if !quota::is_same(state.quota.as_ref(), quota) {
+            return None;
+        }
+        let before = state.footprint();
+        let result = change(&mut state.state);
+        let mut footprint = state.footprint().minus(before);
+        whole.lists = whole.lists.plus(footprint);
+        let (is_gone, mut dropped) = (state.state.is_none(), 0);
+        if is_gone || state.state.as_ref().is_some_and(|state| state.packed().is_some()) {
+            // It needs its place no more.
+            let (others, moved) = self.measured(|shard| shard.move_out(layout, fingerprint, now));
+            (dropped, footprint) = (others, footprint.plus(moved));
+        }
+        Some(Changed { result, footprint, is_gone, dropped })
+    }
+
+    /// Moves a state into a record, or removes what is left of it. Returns the number of other states that were
+    /// dropped meanwhile because they had reset.
+    fn move_out(&mut self, layout: &Layout, fingerprint: u64, now: Time) -> usize {
+        match self.whole.as_mut().and_then(|whole| whole.remove(fingerprint)) {
+            Some(WholeState { state: Some(state), quota }) => {
+                self.put(layout, fingerprint, state, quota.as_ref(), now)
+            }
+            _ => 0,
+        }
     }
 
     /// Puts a state back that was [taken](Shard::take), possibly changed. Returns the number of other
@@ -149,7 +215,7 @@ impl Shard {
                 self.three_words.insert(&mut self.three_words_len, [fingerprint, a, b, c], keep)
             }
             CompactState::Whole(state, quota) => {
-                let whole = WholeState { state, quota };
+                let whole = WholeState { state: Some(state), quota };
                 self.whole.get_or_insert_default().insert(fingerprint, whole, horizon)
             }
         }
@@ -180,7 +246,8 @@ impl Shard {
 
     fn sweep_whole(&mut self, now: Time) -> usize {
         let Some(whole) = &mut self.whole else { return 0 };
-        whole.states.values_mut().for_each(|whole| whole.state.trim(now));
+        let states = whole.states.values_mut().filter_map(|whole| whole.state.as_mut());
+        states.for_each(|state| state.trim(now));
         let swept = whole.sweep(now);
         whole.shrink();
         if whole.states.is_empty() {
@@ -243,7 +310,7 @@ impl Shard {
 
     fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
         let states = self.whole.iter().flat_map(|whole| &whole.states);
-        states.map(|(fingerprint, whole)| (fingerprint, &whole.state))
+        states.filter_map(|(fingerprint, whole)| Some((fingerprint, whole.state.as_ref()?)))
     }
 
     /// Iterates over all states with their fingerprints.
@@ -263,14 +330,14 @@ impl WholeStates {
     fn insert(&mut self, fingerprint: u64, whole: WholeState, horizon: Time) -> usize {
         let crowded = self.states.len() >= self.sweep_at.max(MIN_TO_SWEEP);
         let swept = if crowded { self.sweep(horizon) } else { 0 };
-        self.lists = self.lists.plus(whole.state.footprint());
+        self.lists = self.lists.plus(whole.footprint());
         self.states.insert(fingerprint, whole);
         swept
     }
 
     fn remove(&mut self, fingerprint: u64) -> Option<WholeState> {
         let whole = self.states.remove(&fingerprint)?;
-        self.lists = self.lists.minus(whole.state.footprint());
+        self.lists = self.lists.minus(whole.footprint());
         Some(whole)
     }
 
@@ -278,9 +345,9 @@ impl WholeStates {
         let before = self.states.len();
         let mut lists = Footprint::default();
         self.states.retain(|_, whole| {
-            let is_live = horizon < whole.state.expires();
+            let is_live = horizon < whole.expires();
             if is_live {
-                lists = lists.plus(whole.state.footprint());
+                lists = lists.plus(whole.footprint());
             } else {
                 count_dropped(whole.quota.as_ref());
             }
