@@ -10,6 +10,7 @@ mod limit;
 mod ours;
 mod peers;
 mod plan;
+mod policies;
 mod system;
 mod systems;
 mod uniform;

@@ -1,7 +1,7 @@
 //! The benches by name.
 
 use crate::in_process::plan::Plan;
-use crate::in_process::{bytes, hot, ids, uniform};
+use crate::in_process::{bytes, hot, ids, policies, uniform};
 use crate::rounds::Series;
 
 pub(crate) struct Bench {
@@ -11,7 +11,7 @@ pub(crate) struct Bench {
     pub(crate) measure: fn(&Plan) -> anyhow::Result<Vec<Series>>,
 }
 
-pub(crate) const ALL: [Bench; 9] = [
+pub(crate) const ALL: [Bench; 13] = [
     Bench {
         name: "hot-1t",
         unit: "ns",
@@ -41,6 +41,30 @@ pub(crate) const ALL: [Bench; 9] = [
         unit: "ns",
         about: "random keys of a million, 16 in a call if the system supports it; time per key",
         measure: uniform::batches,
+    },
+    Bench {
+        name: "uniform-denied",
+        unit: "ns",
+        about: "one thread checks random keys of a million, all denied",
+        measure: uniform::denied,
+    },
+    Bench {
+        name: "hot-allowed",
+        unit: "ns",
+        about: "one thread checks one key, all allowed: policies of several limits, limits with slots",
+        measure: policies::allowed,
+    },
+    Bench {
+        name: "hot-denied",
+        unit: "ns",
+        about: "the same, all denied",
+        measure: policies::denied,
+    },
+    Bench {
+        name: "check-release",
+        unit: "ns",
+        about: "one thread takes a lease under an id, and gives it back; time of both",
+        measure: policies::check_and_release,
     },
     Bench {
         name: "fresh-id",

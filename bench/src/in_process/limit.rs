@@ -9,7 +9,7 @@ pub(crate) struct Limit {
     pub(crate) burst: u32,
 }
 
-/// One of the two limits in use.
+/// One of the limits in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// A million per second. A loop around one key makes 10 to 30 million checks per second, so most are
@@ -19,6 +19,10 @@ pub(crate) enum Pace {
     /// One per minute: no key expires between two turns, so that checks of known keys are measured.
     /// Each key is checked so rarely that it is always allowed.
     Slow,
+    /// So much that nothing is denied.
+    Allowed,
+    /// One per day: all but the first check of a key are denied.
+    Denied,
 }
 
 impl Pace {
@@ -26,6 +30,10 @@ impl Pace {
         match self {
             Pace::Fast => Limit { count: 1_000_000, period: Duration::from_secs(1), burst: 100 },
             Pace::Slow => Limit { count: 1, period: Duration::from_secs(60), burst: 100 },
+            Pace::Allowed => {
+                Limit { count: 1_000_000, period: Duration::from_secs(1), burst: 1_000_000_000 }
+            }
+            Pace::Denied => Limit { count: 1, period: Duration::from_secs(86_400), burst: 1 },
         }
     }
 }

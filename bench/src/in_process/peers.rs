@@ -22,6 +22,8 @@ pub(crate) const CACHED: &[&str] = &["governor cached clock"];
 pub(crate) fn build(name: &str, limit: &Limit) -> anyhow::Result<Option<Box<dyn System>>> {
     Ok(Some(match name {
         "governor" => Box::new(governor::Keyed::new(limit)?),
+        "governor two checks" => Box::new(governor::Two::new(limit)?),
+        "governor three checks" => Box::new(governor::Three::new(limit)?),
         "governor cached clock" => Box::new(governor::Cached::new(limit)?),
         "governor direct" => Box::new(governor::Direct::new(limit)?),
         "throttlecrab" => Box::new(throttlecrab::Locked::new(limit)?),

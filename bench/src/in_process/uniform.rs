@@ -9,26 +9,34 @@ use crate::{keys, threads};
 
 pub(crate) fn one_thread(plan: &Plan) -> anyhow::Result<Vec<Series>> {
     let groups = [peers::KEYED, ours::MAIN, ours::OTHERS];
-    measure(plan, 1, &groups, |system, keys| system.check_each(keys))
+    measure(plan, Pace::Slow, 1, &groups, |system, keys| system.check_each(keys))
 }
 
 pub(crate) fn two_threads(plan: &Plan) -> anyhow::Result<Vec<Series>> {
-    measure(plan, 2, &[peers::KEYED, ours::MAIN], |system, keys| system.check_each(keys))
+    let groups = [peers::KEYED, ours::MAIN];
+    measure(plan, Pace::Slow, 2, &groups, |system, keys| system.check_each(keys))
+}
+
+/// One and two limits, beside the base peer.
+pub(crate) fn denied(plan: &Plan) -> anyhow::Result<Vec<Series>> {
+    let groups: [&[&str]; 3] = [&[systems::BASE], ours::MAIN, &["tollgate two gcra"]];
+    measure(plan, Pace::Denied, 1, &groups, |system, keys| system.check_each(keys))
 }
 
 /// Compared only with the base peer, which checks one key per call.
 pub(crate) fn batches(plan: &Plan) -> anyhow::Result<Vec<Series>> {
     let groups: [&[&str]; 2] = [&[systems::BASE], ours::MAIN];
-    measure(plan, 1, &groups, |system, keys| system.check_batches(keys))
+    measure(plan, Pace::Slow, 1, &groups, |system, keys| system.check_batches(keys))
 }
 
 fn measure(
     plan: &Plan,
+    pace: Pace,
     threads: usize,
     groups: &[&[&'static str]],
     check: impl Fn(&dyn System, &[String]) -> u64 + Sync,
 ) -> anyhow::Result<Vec<Series>> {
-    let contenders = systems::contenders(groups, Pace::Slow)?;
+    let contenders = systems::contenders(groups, pace)?;
     // Each thread has its own random keys.
     let draws: Vec<Vec<String>> =
         (1..).take(threads).map(|seed| keys::drawn(plan.draws, plan.keys, seed)).collect();
