@@ -1,15 +1,14 @@
 //! A store that is chosen at run time.
 
 use std::fmt;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tollgate_core::{Apply, Decision, Limit, Name, Op, Store, StoreError, Time};
+use tollgate_core::{Apply, Decision, Op, Policy, Store, StoreError, Time};
 
 #[cfg(feature = "layers")]
 use crate::layers::LayeredStore;
 use crate::limiter_store::{LimiterStore, Sealed};
-use crate::memory::MemoryStore;
+use crate::memory::{MemoryStore, Prepared};
 use crate::shared::Shared;
 
 /// A store that is chosen at run time: Redis, memory, or any other [`Store`]. Operations of a limiter
@@ -129,8 +128,8 @@ impl Sealed for AnyStore {
         self.is_remote
     }
 
-    fn terms_index(&self, _policy: &Name, _limit: &Limit) -> Option<NonZeroU32> {
-        None
+    fn prepared(self: &Arc<Self>, _policy: &Policy) -> Prepared {
+        Prepared::default()
     }
 }
 

@@ -165,7 +165,8 @@ pub use lease::Lease;
 pub use limiter::{Limiter, LimiterError};
 pub use limiter_store::LimiterStore;
 pub use memory::{
-    BuildError, MemoryShare, MemoryStore, MemoryStoreBuilder, SnapshotError, StoreStats, WhenFull,
+    BuildError, MemoryShare, MemoryStore, MemoryStoreBuilder, Prepared, SnapshotError, StoreStats,
+    WhenFull,
 };
 #[cfg(feature = "redis")]
 pub use open::open_with;

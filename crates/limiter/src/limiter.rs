@@ -9,7 +9,7 @@ use tollgate_core::{InvalidKey, Limit, LimitError, Name, Policy};
 
 use crate::any_store::AnyStore;
 use crate::limiter_store::{LimiterStore, Sealed as _};
-use crate::memory::{MemoryStore, SingleCheck};
+use crate::memory::{MemoryStore, Prepared, SingleCheck};
 use crate::shared::Registration;
 
 /// Decides whether requests are allowed. Cheap to clone; clones count together.
@@ -42,11 +42,17 @@ use crate::shared::Registration;
 /// # futures_executor::block_on(example()).unwrap();
 /// ```
 pub struct Limiter<S: LimiterStore = MemoryStore> {
-    policy: Arc<Policy>,
+    policy: Arc<PreparedPolicy>,
     store: Arc<S>,
     registration: Arc<Registration>,
     /// Present if the policy is one limit of the nameless key, without a unit.
     single: Option<SingleLimit>,
+}
+
+/// A policy, and the room in memory for its limits.
+struct PreparedPolicy {
+    policy: Policy,
+    _prepared: Prepared,
 }
 
 /// The only limit of a policy, which counts the plain cost of the nameless key.
@@ -58,15 +64,19 @@ struct SingleLimit {
 
 impl<S: LimiterStore> Limiter<S> {
     fn from_parts(policy: Policy, store: Arc<S>, registration: Arc<Registration>) -> Limiter<S> {
-        let terms_index = |limit| store.terms_index(policy.name(), limit);
-        let indices: Vec<_> = policy.limits().iter().map(terms_index).collect();
-        let single = match (policy.limits(), indices.as_slice()) {
-            ([limit], [terms_index]) if limit.per().is_none() && limit.unit().is_none() => {
-                Some(SingleLimit { terms_index: *terms_index })
+        let prepared = store.prepared(&policy);
+        let single = match policy.limits() {
+            [limit] if limit.per().is_none() && limit.unit().is_none() => {
+                Some(SingleLimit { terms_index: prepared.only_index() })
             }
             _ => None,
         };
-        Limiter { policy: Arc::new(policy), store, registration, single }
+        Limiter {
+            policy: Arc::new(PreparedPolicy { policy, _prepared: prepared }),
+            store,
+            registration,
+            single,
+        }
     }
 
     /// Creates a limiter under a name that no other limiter on the store has.
@@ -81,7 +91,7 @@ impl<S: LimiterStore> Limiter<S> {
     #[inline]
     pub(crate) fn single_check(&self) -> Option<SingleCheck<'_>> {
         let SingleLimit { terms_index } = self.single?;
-        Some(SingleCheck { limit: self.policy.limits().first()?, terms_index, cost: 1 })
+        Some(SingleCheck { limit: self.policy().limits().first()?, terms_index, cost: 1 })
     }
 
     /// Returns the same limiter with other limits. Usage carries over: a raised limit helps at once,
@@ -98,14 +108,14 @@ impl<S: LimiterStore> Limiter<S> {
     /// ```
     #[must_use]
     pub fn with_limits(&self, limits: Vec<Limit>) -> Limiter<S> {
-        let policy = Policy::new(self.policy.name().clone(), limits);
+        let policy = Policy::new(self.policy().name().clone(), limits);
         Limiter::from_parts(policy, Arc::clone(&self.store), Arc::clone(&self.registration))
     }
 
     /// Returns the policy: the name and the limits.
     #[must_use]
     pub fn policy(&self) -> &Policy {
-        &self.policy
+        &self.policy.policy
     }
 
     /// Returns the store that keeps the counts.
@@ -173,7 +183,7 @@ impl Limiter<AnyStore> {
         change: impl Fn(crate::layers::PolicyLayers) -> crate::layers::PolicyLayers,
     ) -> Limiter<AnyStore> {
         if let Some(layers) = self.store.layers() {
-            layers.change_policy(self.policy.name(), change);
+            layers.change_policy(self.policy().name(), change);
         }
         self
     }
@@ -332,6 +342,9 @@ impl FromStr for Limiter {
 
 impl<S: LimiterStore + fmt::Debug> fmt::Debug for Limiter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Limiter").field("policy", &self.policy).field("store", &self.store).finish()
+        f.debug_struct("Limiter")
+            .field("policy", self.policy())
+            .field("store", &self.store)
+            .finish()
     }
 }

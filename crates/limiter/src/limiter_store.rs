@@ -1,10 +1,10 @@
 //! The stores that a limiter can be on.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use tollgate_core::{Limit, Name, Store};
+use tollgate_core::{Policy, Store};
 
+use crate::memory::Prepared;
 use crate::shared::Shared;
 
 /// A store that a [`Limiter`](crate::Limiter) can be on: [`MemoryStore`](crate::MemoryStore), where every operation
@@ -20,6 +20,6 @@ pub trait Sealed {
     /// Returns whether others may change the state without a limiter of this process noticing.
     fn is_remote(&self) -> bool;
 
-    /// Returns the index of the terms of a limit of this policy, for later checks of that limit.
-    fn terms_index(&self, policy: &Name, limit: &Limit) -> Option<NonZeroU32>;
+    /// Makes room for the limits of a policy, if the store is in memory.
+    fn prepared(self: &Arc<Self>, policy: &Policy) -> Prepared;
 }

@@ -4,7 +4,7 @@ use std::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
 use std::thread::yield_now;
 
-use imp::{AtomicU64, Ordering, SpinMutex, SpinMutexGuard};
+use imp::{AtomicU64, Ordering, SpinMutex, SpinMutexGuard, fence};
 
 /// Number of spins before a thread that found the lock taken tries again for the first time.
 ///
@@ -61,6 +61,14 @@ impl<T> Lock<T> {
         self.version.load(Ordering::Relaxed)
     }
 
+    /// As [`version`](Lock::version), after everything that this thread has read before: if that came with a change of
+    /// the value, the version is that of the change.
+    #[inline]
+    pub(crate) fn version_after_reads(&self) -> u64 {
+        fence(Ordering::Acquire);
+        self.version()
+    }
+
     #[inline]
     pub(crate) fn is_locked(&self) -> bool {
         self.value.is_locked()
@@ -108,14 +116,14 @@ impl<T> DerefMut for Guard<'_, T> {
 #[cfg(not(all(test, loom)))]
 mod imp {
     pub(super) use spin::mutex::{SpinMutex, SpinMutexGuard};
-    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering, fence};
 }
 
 /// The primitives of the lock under loom, which explores every order of events.
 #[cfg(all(test, loom))]
 mod imp {
     pub(super) use loom::sync::MutexGuard as SpinMutexGuard;
-    pub(super) use loom::sync::atomic::{AtomicU64, Ordering};
+    pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
     pub(super) struct SpinMutex<T>(loom::sync::Mutex<T>);
 

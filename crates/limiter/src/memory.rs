@@ -37,11 +37,13 @@
 mod builder;
 mod ids;
 mod ops;
+mod prepared;
 mod snapshot;
 mod store;
 mod table;
 
 pub use builder::{BuildError, MemoryStoreBuilder};
+pub use prepared::Prepared;
 pub use snapshot::SnapshotError;
 pub use store::{MemoryShare, MemoryStore, StoreStats, WhenFull};
 

@@ -13,5 +13,6 @@ mod several;
 pub(super) mod single_check;
 mod states;
 mod thread_cache;
+mod used_terms;
 mod when_full;
 mod whole;

@@ -1,14 +1,14 @@
 //! The store itself: its parts and its numbers. The operations on it are in [`ops`](super::ops).
 
 use std::fmt;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::storage::LimitStorage as _;
-use tollgate_core::{Limit, Name, Policy};
+use tollgate_core::{Name, Policy};
 
 use super::ids::RememberedIds;
+use super::prepared::Prepared;
 use super::table::key_budget::KeyBudget;
 use super::table::layout::Layout;
 use super::table::memory_budget::MemoryBudget;
@@ -164,28 +164,6 @@ impl MemoryStore {
         &self.clock
     }
 
-    /// Makes room for the limits of a policy: their states stay in a short form, however many other limits
-    /// operations bring with them. A [`Limiter`](crate::Limiter) on this store does so by itself; this is for
-    /// programs that call the store with limits of their own.
-    ///
-    /// There is room for about a thousand different limits in the life of a store, in the shortest form for the
-    /// first 128. Further ones, and those of limiters that are made from numbers a client chooses, compete
-    /// with those of operations.
-    ///
-    /// ```
-    /// use tollgate::{MemoryStore, Name, Policy};
-    ///
-    /// let store = MemoryStore::builder().build()?;
-    /// store.prepare(&Policy::parse(Name::new("login")?, ["gcra 5/min", "fixed-window 100/h"])?);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn prepare(&self, policy: &Policy) {
-        for limit in policy.limits() {
-            // Without an index its states take more memory, and nothing else is different.
-            let _ = self.terms_index(policy.name(), limit);
-        }
-    }
-
     /// Sets the maximum number of states of a policy, within [`max_keys`](crate::MemoryStoreBuilder::max_keys) of the
     /// store: a flood of new keys on it then leaves the other policies their room. `None` removes the bound. What
     /// needs more is decided by [`when_full`](crate::MemoryStoreBuilder::when_full).
@@ -237,10 +215,8 @@ impl Sealed for MemoryStore {
         false
     }
 
-    fn terms_index(&self, policy: &Name, limit: &Limit) -> Option<NonZeroU32> {
-        let quota = self.quotas.of(policy);
-        let index = self.layout.terms.index_of_named(&limit.terms()?, quota.as_ref());
-        index.and_then(NonZeroU32::new)
+    fn prepared(self: &Arc<Self>, policy: &Policy) -> Prepared {
+        self.prepare(policy)
     }
 }
 

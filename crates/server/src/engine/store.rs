@@ -1,12 +1,12 @@
 //! The store of the server, and whether it responds.
 
 use std::error::Error;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tollgate::layers::LayeredStore;
-use tollgate::{Clock, MemoryStore, StoreStats};
+use tollgate::{Clock, MemoryStore, Prepared, StoreStats};
 use tollgate_core::storage::OpStorage as _;
 use tollgate_core::{Apply, Decision, Name, Op, Policy, Source, Store, StoreError, Time};
 
@@ -26,6 +26,8 @@ pub(crate) struct StoreHandle {
     is_up_in_log: AtomicBool,
     /// Limits how often that changes.
     changes: LogThrottle,
+    /// Room in memory for the limits of the policies.
+    prepared: Mutex<Vec<Prepared>>,
 }
 
 /// The same store by its type, as far as that is known.
@@ -58,7 +60,15 @@ impl StoreHandle {
 
     fn new(store: Arc<dyn Store>, kind: Kind, clock: Clock) -> StoreHandle {
         let (is_up, is_up_in_log) = (AtomicBool::new(true), AtomicBool::new(true));
-        StoreHandle { store, kind, clock, is_up, is_up_in_log, changes: LogThrottle::default() }
+        StoreHandle {
+            store,
+            kind,
+            clock,
+            is_up,
+            is_up_in_log,
+            changes: LogThrottle::default(),
+            prepared: Mutex::default(),
+        }
     }
 
     pub(super) fn is_remote(&self) -> bool {
@@ -106,7 +116,11 @@ impl StoreHandle {
     /// Tells the store which policies there are.
     pub(super) fn set_policies(&self, policies: &Policies) {
         match &self.kind {
-            Kind::Memory(memory) => policies.iter().for_each(|policy| prepare(memory, policy)),
+            Kind::Memory(memory) => {
+                let prepared = policies.iter().flat_map(|policy| prepare(memory, policy)).collect();
+                // What both the old and the new policies use stays throughout.
+                *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = prepared;
+            }
             Kind::Layered(layers) => layers.set_policies(policies.layers()),
             Kind::Other => {}
         }
@@ -182,14 +196,16 @@ impl StoreHandle {
 }
 
 /// Makes room in memory for a policy and its candidate, and bounds each of them.
-fn prepare(memory: &MemoryStore, policy: &ActivePolicy) {
+fn prepare(memory: &Arc<MemoryStore>, policy: &ActivePolicy) -> Vec<Prepared> {
     memory.set_max_keys(policy.state_name(), policy.max_keys());
     let limits = policy.applied().limits().to_vec();
-    memory.prepare(&Policy::new(policy.state_name().clone(), limits));
+    let applied = memory.prepare(&Policy::new(policy.state_name().clone(), limits));
+    let mut prepared = vec![applied];
     if let Some(candidate) = policy.candidate() {
         memory.set_max_keys(candidate.name(), policy.max_keys());
-        memory.prepare(candidate);
+        prepared.push(memory.prepare(candidate));
     }
+    prepared
 }
 
 /// Returns whether an operation was answered without the store, because the store did not respond.

@@ -44,6 +44,7 @@ impl MemoryStore {
     /// Applies an operation that is not a check of one record.
     #[inline(never)]
     pub(crate) fn apply_alone(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        self.go_on_with_round(now);
         if is_check_of_several(op)
             && let Some(decision) = self.check_few(op, now)
         {
@@ -83,6 +84,7 @@ impl Store for MemoryStore {
         }
         // Operations without a slot for their result are not applied.
         let ops = ops.get(..out.len()).unwrap_or(ops);
+        self.go_on_with_round(now);
         for (ops, out) in ops.chunks(BATCH_SIZE).zip(out.chunks_mut(BATCH_SIZE)) {
             self.apply_batch(ops, now, |index, given| {
                 if let Some(result) = out.get_mut(index) {

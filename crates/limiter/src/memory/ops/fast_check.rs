@@ -66,11 +66,14 @@ impl MemoryStore {
             lock_and_read::<R>(lock, fingerprint)?
         };
         // At most twice: the cached record only ever denies, and what it would allow is checked again
-        // under the lock.
+        // under the lock. So is what it denies if its terms may have changed meanwhile: those that the limiter keeps
+        // do not.
         loop {
             let decision = record.check(check, &self.layout, now)?;
             match &mut guard {
-                None if decision.allowed => {
+                None if decision.allowed
+                    || (check.terms_index.is_none() && lock.version_after_reads() != version) =>
+                {
                     (guard, record) = lock_and_read::<R>(lock, fingerprint)?;
                     continue;
                 }

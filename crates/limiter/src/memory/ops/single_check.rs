@@ -52,7 +52,7 @@ impl<'a> SingleCheck<'a> {
     fn has_terms(&self, index: u32, layout: &Layout) -> bool {
         match self.terms_index {
             Some(own) => own.get() == index,
-            None => layout.terms.get(index).is_some_and(|terms| terms.matches(self.limit)),
+            None => layout.terms.are_of(index, self.limit),
         }
     }
 

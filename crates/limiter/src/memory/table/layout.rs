@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_core::storage::{Packed, State};
 use tollgate_core::{Span, Time};
 
-use super::quota::Quota;
+use super::quota::{Quota, QuotaRef};
 use super::record::{
     CompactState, OneWordRecord, ThreeWordRecord, fits_one_word, join_one_word, join_three_words,
     split_one_word, split_three_words,
@@ -30,7 +30,7 @@ impl Layout {
 
     pub(crate) fn unpack_one_word(&self, record: OneWordRecord) -> Option<Packed> {
         let (terms_index, word) = split_one_word(record);
-        Packed::from_one_word(*self.terms.get(terms_index)?, self.origin, word)
+        Packed::from_one_word(self.terms.get(terms_index)?, self.origin, word)
     }
 
     /// Returns whether a state of one word had not reset by the horizon.
@@ -42,18 +42,18 @@ impl Layout {
     }
 
     /// Returns the quota that a state of one word counts in.
-    pub(crate) fn quota_of_one_word(&self, record: OneWordRecord) -> Option<&Arc<Quota>> {
+    pub(crate) fn quota_of_one_word(&self, record: OneWordRecord) -> QuotaRef {
         self.terms.quota(split_one_word(record).0)
     }
 
     /// Returns the quota that a state of three words counts in.
-    pub(crate) fn quota_of_three_words(&self, record: ThreeWordRecord) -> Option<&Arc<Quota>> {
+    pub(crate) fn quota_of_three_words(&self, record: ThreeWordRecord) -> QuotaRef {
         self.terms.quota(split_three_words(record).0)
     }
 
     pub(crate) fn unpack_three_words(&self, record: ThreeWordRecord) -> Option<Packed> {
         let (terms_index, words) = split_three_words(record);
-        Some(Packed::new(*self.terms.get(terms_index)?, words))
+        Some(Packed::new(self.terms.get(terms_index)?, words))
     }
 
     /// Returns whether a state of three words had not reset by the horizon.

@@ -10,7 +10,9 @@ use tollgate_core::storage::{Footprint, State};
 use super::hash_table::HashTable;
 use super::layout::Layout;
 use super::quota::{self, Quota, QuotaRef};
-use super::record::{CompactState, OneWordRecord, ThreeWordRecord};
+use super::record::{
+    CompactState, OneWordRecord, ThreeWordRecord, split_one_word, split_three_words,
+};
 
 /// Number of slots of each table that every new key sweeps, starting at its home. More than one, so
 /// that live states outnumber dead ones however fast keys come and go.
@@ -127,11 +129,11 @@ impl Shard {
         quota: Option<&Arc<Quota>>,
     ) -> Option<State> {
         if let Some(record) = self.one_word.remove(&mut self.one_word_len, fingerprint) {
-            move_to_quota(layout.quota_of_one_word(record), quota);
+            move_to_quota(layout.quota_of_one_word(record).as_ref(), quota);
             return layout.unpack_one_word(record).map(State::from);
         }
         if let Some(record) = self.three_words.remove(&mut self.three_words_len, fingerprint) {
-            move_to_quota(layout.quota_of_three_words(record), quota);
+            move_to_quota(layout.quota_of_three_words(record).as_ref(), quota);
             return layout.unpack_three_words(record).map(State::from);
         }
         let whole = self.whole.as_mut()?.remove(fingerprint)?;
@@ -308,6 +310,12 @@ impl Shard {
         packed.chain(self.whole().map(|(_, state)| state.expires())).min()
     }
 
+    /// Iterates over the indices of the terms of all records.
+    pub(crate) fn terms_indices(&self) -> impl Iterator<Item = u32> {
+        let one = self.one_word.iter().map(|record| split_one_word(*record).0);
+        one.chain(self.three_words.iter().map(|record| split_three_words(*record).0))
+    }
+
     fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
         let states = self.whole.iter().flat_map(|whole| &whole.states);
         states.filter_map(|(fingerprint, whole)| Some((fingerprint, whole.state.as_ref()?)))
@@ -379,7 +387,7 @@ fn live_one_word(layout: &Layout, horizon: Time) -> impl FnMut(&OneWordRecord) -
     move |record| {
         let is_live = layout.one_word_is_live(*record, horizon);
         if !is_live {
-            count_dropped(layout.quota_of_one_word(*record));
+            count_dropped(layout.quota_of_one_word(*record).as_ref());
         }
         is_live
     }
@@ -390,7 +398,7 @@ fn live_three_words(layout: &Layout, horizon: Time) -> impl FnMut(&ThreeWordReco
     move |record| {
         let is_live = layout.three_words_are_live(*record, horizon);
         if !is_live {
-            count_dropped(layout.quota_of_three_words(*record));
+            count_dropped(layout.quota_of_three_words(*record).as_ref());
         }
         is_live
     }

@@ -1,35 +1,30 @@
 //! The terms that states are written under, and the quota that they count in: both are kept once, and states refer
 //! to them by index.
+//!
+//! There are 4,095 indices. When they are used up, those that no record has any more are freed: a [round](Round)
+//! through all shards, one at each operation that takes a general path, [marks](Marks) those that are in use.
 
-use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+mod indices;
+mod marks;
+mod place;
 
-use tollgate_core::storage::Terms;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::quota::{self, Quota, QuotaRef};
-use super::record::fits_one_word;
+use tollgate_core::storage::{LimitStorage as _, Terms};
+use tollgate_core::{Limit, Span, Time};
+
+use self::indices::{Indices, place_key};
+use self::marks::Marks;
+use self::place::{Place, Places};
+use super::quota::{Quota, QuotaRef};
 use crate::hash::index_in;
-
-/// Number of terms on one page: as many as a byte can index.
-const PAGE_LEN: usize = 256;
-/// Maximum number of pages after the first. States under terms that do not fit are kept whole.
-const MORE_PAGES: usize = 15;
-
-/// The indices, in the order in which they are given out. Index zero is not used.
-///
-/// Clients may bring any number of limits with their operations. Those that a program or its configuration names
-/// have every second range for themselves: the first of them where a state of one word stays one, as far as that
-/// goes.
-const INDICES: [Range<u32>; 4] = [1..128, 128..ONE_WORD_END, ONE_WORD_END..3_072, 3_072..4_096];
-/// The end of the indices that fit above a state of one word.
-const ONE_WORD_END: u32 = 256;
-const _: () = assert!(fits_one_word(ONE_WORD_END - 1) && !fits_one_word(ONE_WORD_END));
-const _: () = assert!(INDICES[3].end as usize == PAGE_LEN * (MORE_PAGES + 1));
 
 /// Number of recently used indices that are cached. A power of two.
 const RECENT_LEN: usize = 16;
+
+/// Time after a round that found all indices in use, in which no other one begins.
+const PAUSE: Span = Span::from_micros(1_000_000);
 
 /// A cheap hash of terms.
 fn mix(words: [u64; 4]) -> u64 {
@@ -37,159 +32,163 @@ fn mix(words: [u64; 4]) -> u64 {
     words.into_iter().fold(0, mix) >> 32
 }
 
-/// What an index stands for.
-struct Place {
-    terms: Terms,
-    quota: QuotaRef,
-}
-
-impl Place {
-    fn is(&self, terms: &Terms, quota: Option<&Arc<Quota>>) -> bool {
-        self.terms == *terms && quota::is_same(self.quota.as_ref(), quota)
-    }
-}
-
-/// What an index is found by: the words of the terms, and the address of the quota, which is never freed.
-type PlaceKey = ([u64; 4], usize);
-
-fn place_key(terms: &Terms, quota: Option<&Arc<Quota>>) -> PlaceKey {
-    (terms.to_words(), quota.map_or(0, |quota| Arc::as_ptr(quota).addr()))
-}
-
-type Page = Box<[OnceLock<Place>; PAGE_LEN]>;
-
-fn empty_page() -> Page {
-    Box::new([const { OnceLock::new() }; PAGE_LEN])
-}
-
-/// A list of terms that only grows. Reading takes no lock.
+/// A list of terms. Reading takes no lock.
 pub(crate) struct TermsList {
-    first: Page,
-    more: [OnceLock<Page>; MORE_PAGES],
+    places: Places,
     indices: RwLock<Indices>,
     /// Recently used indices: most keys of a store are under a few terms.
     recent: [AtomicU32; RECENT_LEN],
+    /// The indices that were found since the round began.
+    marks: Marks,
+    /// Whether an index was needed and none was free.
+    is_full: AtomicBool,
+    round: Mutex<Round>,
 }
 
-/// The index of all terms in the list, and what is left of [`INDICES`].
-struct Indices {
-    of: HashMap<PlaceKey, u32>,
-    free: [Range<u32>; INDICES.len()],
-}
-
-impl Indices {
-    /// Returns the index of these terms, unless the next one is better.
-    fn find(&self, key: &PlaceKey, is_named: bool) -> Option<u32> {
-        let index = self.of.get(key).copied()?;
-        let is_better = |next| fits_one_word(next) && !fits_one_word(index);
-        (!self.next(is_named).is_some_and(is_better)).then_some(index)
-    }
-
-    /// Returns the next free index for such a limit.
-    fn next(&self, is_named: bool) -> Option<u32> {
-        self.free.iter().step_by(step(is_named)).find_map(|free| free.clone().next())
-    }
-
-    fn take_next(&mut self, is_named: bool) -> Option<u32> {
-        self.free.iter_mut().step_by(step(is_named)).find_map(Range::next)
-    }
-}
-
-/// Returns how to step through the ranges: a limit that is not named leaves out every second.
-fn step(is_named: bool) -> usize {
-    if is_named { 1 } else { 2 }
+/// A round through all shards.
+pub(crate) struct Round {
+    /// The shard that is looked at next.
+    pub(crate) shard: usize,
+    /// No round begins before.
+    paused_until: Time,
 }
 
 impl TermsList {
     pub(crate) fn new() -> TermsList {
         TermsList {
-            first: empty_page(),
-            more: [const { OnceLock::new() }; MORE_PAGES],
-            indices: RwLock::new(Indices { of: HashMap::new(), free: INDICES }),
+            places: Places::new(),
+            indices: RwLock::new(Indices::new()),
             recent: [const { AtomicU32::new(0) }; RECENT_LEN],
+            marks: Marks::new(),
+            is_full: AtomicBool::new(false),
+            round: Mutex::new(Round { shard: 0, paused_until: Time::EPOCH }),
         }
     }
 
-    /// Returns the terms at this index.
+    /// Returns the terms at the index of a record, whose shard is locked.
     #[inline]
-    pub(crate) fn get(&self, index: u32) -> Option<&Terms> {
-        self.place(index).map(|place| &place.terms)
+    pub(crate) fn get(&self, index: u32) -> Option<Terms> {
+        self.places.get(index)?.terms()
     }
 
-    /// Returns the quota that states under this index count in.
-    pub(crate) fn quota(&self, index: u32) -> Option<&Arc<Quota>> {
-        self.place(index)?.quota.as_ref()
+    /// Returns whether a record with this index is under the terms of this limit. Its shard is locked, or has the same
+    /// version afterwards.
+    #[inline(always)]
+    pub(crate) fn are_of(&self, index: u32, limit: &Limit) -> bool {
+        let words = self.places.get(index).map(Place::words);
+        words.is_some() && words == limit.terms().map(Terms::to_words)
     }
 
-    #[inline]
-    fn place(&self, index: u32) -> Option<&Place> {
-        match u8::try_from(index) {
-            Ok(index) => self.first.get(usize::from(index))?.get(),
-            Err(_) => {
-                let index = usize::try_from(index).ok()?;
-                let page = self.more.get((index / PAGE_LEN).checked_sub(1)?)?;
-                page.get()?.get(index % PAGE_LEN)?.get()
-            }
-        }
+    /// Returns the quota that states under the index of a record count in. The shard of the record is locked.
+    pub(crate) fn quota(&self, index: u32) -> QuotaRef {
+        self.places.get(index)?.quota()
     }
 
     /// Returns the index of these terms and this quota, which is at least 1, and adds them if they are new.
-    /// Returns `None` if the list is full.
+    /// Returns `None` if the list is full. The shard of the record that gets the index is locked until the record is
+    /// written.
     pub(crate) fn index_of(&self, terms: &Terms, quota: Option<&Arc<Quota>>) -> Option<u32> {
-        let index = self.recent(terms)?.load(Ordering::Relaxed);
-        if self.place(index).is_some_and(|place| place.is(terms, quota)) {
-            return Some(index);
-        }
-        self.find_or_add(terms, quota, false)
+        let recent = self.recent(terms)?;
+        let index = recent.load(Ordering::Relaxed);
+        let place = self.places.get(index);
+        let is_right = place.is_some_and(|place| !place.is_closed() && place.is(terms, quota));
+        let index = if is_right { index } else { self.find_or_add(terms, quota)? };
+        recent.store(index, Ordering::Relaxed);
+        self.marks.add(index);
+        Some(index)
     }
 
-    /// As [`index_of`](TermsList::index_of) for a limit that a program or its configuration names.
+    /// As [`index_of`](TermsList::index_of) for a limit that a program or its configuration names. It keeps the index
+    /// until it is [unpinned](TermsList::unpin) as often.
     ///
     /// If an operation came first and got an index that does not fit above one word, the terms get a second one
     /// that does, as far as there is one: what came with operations, or is in a snapshot, must not decide how
     /// named limits are kept. States under the first are read as ever, and written under the second.
-    pub(crate) fn index_of_named(&self, terms: &Terms, quota: Option<&Arc<Quota>>) -> Option<u32> {
-        self.find_or_add(terms, quota, true)
+    pub(crate) fn pin(&self, terms: &Terms, quota: Option<&Arc<Quota>>) -> Option<u32> {
+        let mut indices = self.write();
+        let key = place_key(terms.to_words(), quota);
+        let index = indices.find(&key, true);
+        let index = index.or_else(|| indices.add(&self.places, terms, quota, true));
+        match index {
+            Some(index) => {
+                indices.pin(index);
+                self.recent(terms)?.store(index, Ordering::Relaxed);
+            }
+            None => self.is_full.store(true, Ordering::Relaxed),
+        }
+        index
+    }
+
+    pub(crate) fn unpin(&self, index: u32) {
+        self.write().unpin(index);
     }
 
     fn recent(&self, terms: &Terms) -> Option<&AtomicU32> {
         self.recent.get(index_in(RECENT_LEN, mix(terms.to_words())))
     }
 
-    fn find_or_add(
-        &self,
-        terms: &Terms,
-        quota: Option<&Arc<Quota>>,
-        is_named: bool,
-    ) -> Option<u32> {
-        let key = place_key(terms, quota);
-        let indices = self.indices.read().unwrap_or_else(PoisonError::into_inner);
-        let (found, is_full) = (indices.find(&key, is_named), indices.next(is_named).is_none());
+    fn find_or_add(&self, terms: &Terms, quota: Option<&Arc<Quota>>) -> Option<u32> {
+        let key = place_key(terms.to_words(), quota);
+        let indices = self.read();
+        let (found, is_full) = (indices.find(&key, false), indices.next(false).is_none());
         drop(indices);
-        let index = match found {
-            Some(index) => index,
+        if found.is_some() {
+            return found;
+        }
+        if is_full {
             // Without the lock for writing, which each operation with a limit of its own would take.
-            None if is_full => return None,
-            None => self.add(key, Place { terms: *terms, quota: quota.cloned() }, is_named)?,
-        };
-        self.recent(terms)?.store(index, Ordering::Relaxed);
-        Some(index)
+            self.is_full.store(true, Ordering::Relaxed);
+            return None;
+        }
+        let mut indices = self.write();
+        let found = indices.find(&key, false);
+        found.or_else(|| indices.add(&self.places, terms, quota, false))
     }
 
-    fn add(&self, key: PlaceKey, place: Place, is_named: bool) -> Option<u32> {
-        let mut indices = self.indices.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = indices.find(&key, is_named) {
-            return Some(index);
+    fn read(&self) -> RwLockReadGuard<'_, Indices> {
+        self.indices.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Indices> {
+        self.indices.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether an index was needed and none was free.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Returns the round through all shards, unless another thread has it, or it is too early for one.
+    pub(crate) fn round(&self, now: Time) -> Option<MutexGuard<'_, Round>> {
+        let round = self.round.try_lock().ok()?;
+        if now < round.paused_until {
+            return None;
         }
-        let index = indices.take_next(is_named)?;
-        let slot = usize::try_from(index).ok()?;
-        let page = match (slot / PAGE_LEN).checked_sub(1) {
-            None => &self.first,
-            Some(page) => self.more.get(page)?.get_or_init(empty_page),
-        };
-        page.get(slot % PAGE_LEN)?.get_or_init(|| place);
-        indices.of.insert(key, index);
-        Some(index)
+        if round.shard == 0 {
+            self.marks.clear();
+        }
+        Some(round)
+    }
+
+    /// Marks the index of a record.
+    pub(crate) fn mark(&self, index: u32) {
+        self.marks.add(index);
+    }
+
+    /// Goes on with the round, of so many shards.
+    pub(crate) fn advance(&self, round: &mut Round, shards: usize, now: Time) {
+        round.shard = round.shard.saturating_add(1);
+        if round.shard < shards {
+            return;
+        }
+        round.shard = 0;
+        if self.write().finish_round(&self.places, &self.marks) {
+            let is_full = self.read().next(false).is_none();
+            self.is_full.store(is_full, Ordering::Relaxed);
+        } else {
+            round.paused_until = now.checked_add(PAUSE).unwrap_or(now);
+        }
     }
 }
 
@@ -198,7 +197,8 @@ mod tests {
     use tollgate_core::Limit;
     use tollgate_core::storage::LimitStorage as _;
 
-    use super::{Terms, TermsList, fits_one_word};
+    use super::super::record::fits_one_word;
+    use super::{PAUSE, Terms, TermsList, Time};
 
     fn terms(rate: u32) -> Terms {
         let limit: Limit = format!("gcra {rate}/day burst 1").parse().unwrap();
@@ -215,13 +215,13 @@ mod tests {
         assert_eq!(list.index_of(&terms(1), None), Some(1));
         let named = 10_000..10_000 + 128 + 1_024;
         for rate in named.clone() {
-            let index = list.index_of_named(&terms(rate), None).unwrap();
+            let index = list.pin(&terms(rate), None).unwrap();
             assert_eq!(fits_one_word(index), rate < named.start + 128);
             assert!(!given.contains(&index), "{index}");
             assert_eq!(list.index_of(&terms(rate), None), Some(index));
-            assert_eq!(list.get(index), Some(&terms(rate)));
+            assert_eq!(list.get(index), Some(terms(rate)));
         }
-        assert_eq!(list.index_of_named(&terms(named.end), None), None);
+        assert_eq!(list.pin(&terms(named.end), None), None);
     }
 
     /// Also if an operation, or a snapshot, came first.
@@ -231,19 +231,89 @@ mod tests {
         let given: Vec<u32> =
             (1..=200).map(|rate| list.index_of(&terms(rate), None).unwrap()).collect();
         let before = list.index_of(&terms(150), None).unwrap();
-        let index = list.index_of_named(&terms(150), None).unwrap();
+        let index = list.pin(&terms(150), None).unwrap();
         assert!(!fits_one_word(before) && fits_one_word(index) && !given.contains(&index));
         assert_eq!(list.index_of(&terms(150), None), Some(index));
-        assert_eq!(list.get(before), Some(&terms(150)));
-        assert_eq!(list.index_of_named(&terms(150), None), Some(index));
-        assert_eq!(list.index_of_named(&terms(1), None), Some(1));
+        assert_eq!(list.get(before), Some(terms(150)));
+        assert_eq!(list.pin(&terms(150), None), Some(index));
+        assert_eq!(list.pin(&terms(1), None), Some(1));
     }
 
     #[test]
     fn a_named_limit_takes_the_first_index() {
         let list = TermsList::new();
-        assert_eq!(list.index_of_named(&terms(1), None), Some(1));
+        assert_eq!(list.pin(&terms(1), None), Some(1));
         assert_eq!(list.index_of(&terms(2), None), Some(2));
-        assert_eq!(list.index_of_named(&terms(2), None), Some(2));
+        assert_eq!(list.pin(&terms(2), None), Some(2));
+    }
+
+    /// Goes through a store of one shard whose records have these indices.
+    fn round(list: &TermsList, in_use: &[u32], now: Time) {
+        let mut round = list.round(now).unwrap();
+        in_use.iter().for_each(|index| list.mark(*index));
+        list.advance(&mut round, 1, now);
+    }
+
+    #[test]
+    fn an_index_that_is_not_used_is_freed_after_two_rounds() {
+        let list = TermsList::new();
+        let pinned = list.pin(&terms(10_000), None).unwrap();
+        let all: Vec<u32> = (1..6_000).map_while(|n| list.index_of(&terms(n), None)).collect();
+        assert!(list.index_of(&terms(9_000), None).is_none() && list.is_full());
+        let in_use = &all[..10];
+        let now = Time::EPOCH;
+        round(&list, in_use, now);
+        // Closed: what is there is read as ever, and new records get no such index.
+        assert_eq!(list.get(all[20]), Some(terms(21)));
+        assert!(list.index_of(&terms(9_000), None).is_none());
+        round(&list, in_use, now);
+        assert_eq!(list.get(all[20]), None);
+        assert!(!list.is_full());
+        for (n, index) in (1..).zip(in_use) {
+            assert_eq!(list.index_of(&terms(n), None), Some(*index));
+        }
+        assert_eq!(list.index_of(&terms(10_000), None), Some(pinned));
+        let again: Vec<u32> =
+            (20_000..26_000).map_while(|n| list.index_of(&terms(n), None)).collect();
+        assert_eq!(again.len(), all.len() - in_use.len());
+        assert!(again.iter().all(|index| !in_use.contains(index) && *index != pinned));
+    }
+
+    /// A thread had found the index just before the place was closed, and wrote its record afterwards.
+    #[test]
+    fn an_index_that_is_found_in_the_second_round_stays() {
+        let list = TermsList::new();
+        let index = list.index_of(&terms(1), None).unwrap();
+        round(&list, &[], Time::EPOCH);
+        round(&list, &[index], Time::EPOCH);
+        round(&list, &[index], Time::EPOCH.checked_add(PAUSE).unwrap());
+        assert_eq!(list.get(index), Some(terms(1)));
+        assert_eq!(list.index_of(&terms(1), None), Some(index));
+    }
+
+    #[test]
+    fn what_is_pinned_stays_until_it_is_unpinned_as_often() {
+        let list = TermsList::new();
+        let index = list.pin(&terms(1), None).unwrap();
+        assert_eq!(list.pin(&terms(1), None), Some(index));
+        let mut now = Time::EPOCH;
+        for (pins, expected) in [(2, Some(terms(1))), (1, Some(terms(1))), (0, None)] {
+            for _ in 0..2 {
+                round(&list, &[], now);
+                now = now.checked_add(PAUSE).unwrap();
+            }
+            assert_eq!(list.get(index), expected, "{pins} pins");
+            list.unpin(index);
+        }
+    }
+
+    #[test]
+    fn a_round_that_finds_all_in_use_is_followed_by_a_pause() {
+        let list = TermsList::new();
+        let index = list.index_of(&terms(1), None).unwrap();
+        // The look-up itself is a mark, until a round begins.
+        round(&list, &[index], Time::EPOCH);
+        assert!(list.round(Time::EPOCH).is_none());
+        assert!(list.round(Time::EPOCH.checked_add(PAUSE).unwrap()).is_some());
     }
 }
