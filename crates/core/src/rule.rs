@@ -56,7 +56,6 @@ pub(crate) use window::{Alignment, Window};
 use entry::Entry;
 use pack::Pack;
 use state::RuleState;
-use terms::RuleTerms;
 
 use crate::act::Act;
 use crate::decision::{Decision, LimitStatus};
@@ -199,14 +198,6 @@ impl Rule {
     #[inline]
     pub(crate) fn terms(&self) -> Option<Terms> {
         for_packed_rule!(self, rule => Some(Terms(rule.terms().into())), others => None)
-    }
-
-    #[inline(always)]
-    pub(crate) fn has_terms(&self, terms: &Terms) -> bool {
-        if let (Rule::Flow(flow), RuleTerms::Flow(pace)) = (self, terms.0) {
-            return flow.terms() == pace;
-        }
-        self.terms() == Some(*terms)
     }
 
     #[inline(always)]

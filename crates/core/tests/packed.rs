@@ -42,7 +42,7 @@ fn fast_paths(
     if before.is_some() && kept.is_none() {
         return (None, None);
     }
-    if !kept.is_none_or(|kept| kept.terms().matches(limit)) {
+    if !kept.is_none_or(|kept| limit.terms() == Some(kept.terms())) {
         return (None, None);
     }
     let by_words = limit.check_words(kept.map(|kept| kept.words()), cost, now);

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Clock, Decision, Error, MemoryStore, StoreStats, WhenFull};
+use tollgate::{Clock, Decision, Error, Limiter, MemoryStore, StoreStats, WhenFull};
+use tollgate_core::{Item, Key, Op};
 use tollgate_fixtures::CountingAllocator;
 
 #[global_allocator]
@@ -16,41 +17,41 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const MAX_MEMORY: usize = 4 << 20;
 /// What the store takes beside what it counts: its shards, the list of terms, the places of ids.
-const FIXED: usize = 256 << 10;
+const FIXED: usize = 512 << 10;
 /// Number of operations of a flood. Each would take far more than there is.
 const OPERATIONS: u64 = 200_000;
 
 /// What a client does again and again.
 struct Flood {
     what: &'static str,
-    limit: &'static str,
+    limits: &'static [&'static str],
     operation: fn(&Client, u64) -> Result<Decision, Error>,
     /// The kind of memory that it fills.
     fills: fn(&StoreStats) -> tollgate::MemoryShare,
 }
 
-const FLOODS: [Flood; 7] = [
+const FLOODS: [Flood; 10] = [
     Flood {
         what: "new keys, one word each",
-        limit: "gcra 1/day burst 5",
+        limits: &["gcra 1/day burst 5"],
         operation: |client, n| client.limiter.check(n),
         fills: |stats| stats.states,
     },
     Flood {
         what: "new keys, three words each",
-        limit: "sliding-window 5/day",
+        limits: &["sliding-window 5/day"],
         operation: |client, n| client.limiter.check(n),
         fills: |stats| stats.states,
     },
     Flood {
         what: "new keys, a slot each",
-        limit: "sliding-counters 5/day",
+        limits: &["sliding-counters 5/day"],
         operation: |client, n| client.limiter.check(n),
         fills: |stats| stats.states,
     },
     Flood {
         what: "another slot for each request",
-        limit: "sliding-log 9000/day",
+        limits: &["sliding-log 9000/day"],
         operation: |client, n| {
             client.clock.advance(Duration::from_micros(1));
             client.limiter.check(n % 50)
@@ -58,27 +59,64 @@ const FLOODS: [Flood; 7] = [
         fills: |stats| stats.states,
     },
     Flood {
+        what: "new keys of two limits, among keys of one",
+        limits: &["gcra 1/day burst 5", "gcra 1/h burst 5"],
+        operation: |client, n| match n % 5 {
+            0 => client.other.check(n),
+            _ => client.limiter.check(n),
+        },
+        fills: |stats| stats.states,
+    },
+    Flood {
+        what: "reservations that are settled when other keys have taken their room",
+        limits: &["gcra 1/day burst 5"],
+        operation: |client, n| match n % 4 {
+            0 => client.limiter.key(n).id(&n.to_le_bytes()).reserve(),
+            1 | 2 => client.limiter.check(n),
+            _ => {
+                let reserved = n - 3;
+                client.limiter.key(reserved).id(&reserved.to_le_bytes()).cost(2).settle()
+            }
+        },
+        fills: |stats| stats.states,
+    },
+    Flood {
+        what: "new keys, each under limits of its own",
+        limits: &["gcra 1/day burst 5"],
+        operation: |client, n| {
+            let limit = format!("gcra {}/day burst 1", 1 + n % 5_000).parse().unwrap();
+            let key = n.to_le_bytes();
+            let subject = Key::new(&key).unwrap().into();
+            let items = [Item { limit: &limit, subject, cost: 1 }];
+            let op = Op::check(client.limiter.policy().name(), &items);
+            Ok(client.limiter.store().apply_one(&op, None)?)
+        },
+        fills: |stats| stats.states,
+    },
+    Flood {
         what: "leases",
-        limit: "concurrency 9000 ttl 1h",
+        limits: &["concurrency 9000 ttl 1h"],
         operation: |client, n| client.limiter.key(n % 50).id(&n.to_le_bytes()).check(),
         fills: |stats| stats.leases,
     },
     Flood {
         what: "reservations of nothing",
-        limit: "gcra 1/s burst 5",
+        limits: &["gcra 1/s burst 5"],
         operation: |client, n| client.limiter.key(n % 50).cost(0).id(&n.to_le_bytes()).reserve(),
         fills: |stats| stats.reservations,
     },
     Flood {
         what: "ids",
-        limit: "fixed-window 1000000/day",
+        limits: &["fixed-window 1000000/day"],
         operation: |client, n| client.limiter.key("a").id(&n.to_le_bytes()).check(),
         fills: |stats| stats.remembered,
     },
 ];
 
 struct Client {
-    limiter: tollgate::Limiter,
+    limiter: Limiter,
+    /// Another limiter on the same store.
+    other: Limiter,
     clock: Clock,
 }
 
@@ -103,7 +141,12 @@ fn no_client_fills_more_memory_than_there_may_be() {
         let before = CountingAllocator::live();
         let clock = Clock::manual();
         let store = store(when_full, &clock);
-        let client = Client { limiter: store.limiter("flooded", [flood.limit]).unwrap(), clock };
+        let limiter = |name, limits: &[&str]| store.limiter(name, limits).unwrap();
+        let client = Client {
+            limiter: limiter("flooded", flood.limits),
+            other: limiter("also-flooded", &["gcra 1/week burst 5"]),
+            clock,
+        };
         let mut most = 0;
         for n in 0..OPERATIONS {
             let decision = (flood.operation)(&client, n).unwrap();

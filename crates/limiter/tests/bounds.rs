@@ -323,3 +323,74 @@ fn a_small_store_finds_all_states_that_have_reset() {
         }
     }
 }
+
+#[test]
+fn what_a_full_store_denies_was_not_done_and_needs_no_id() {
+    let (limiter, _) = limiter("fixed-window 9/h", 1, WhenFull::Deny);
+    assert!(limiter.check("a").unwrap().allowed);
+    for decision in
+        [limiter.key("b").id("mine").check().unwrap(), limiter.key("b").id("mine").peek().unwrap()]
+    {
+        assert!(!decision.allowed && !decision.not_remembered);
+    }
+    assert_eq!(limiter.store().stats().unremembered, 0);
+}
+
+/// A limiter on a store whose share for leases a few keys have filled.
+fn full_of_leases() -> (Limiter, Clock) {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().max_memory(1 << 20).clock(clock.clone()).build().unwrap();
+    let limiter = store.limiter("test", ["concurrency 9000 ttl 1min"]).unwrap();
+    let held = (0..20_000_u64)
+        .filter(|n| limiter.key(n % 50).id(&n.to_le_bytes()).check().unwrap().allowed);
+    assert!((500..10_000).contains(&held.count()));
+    (limiter, clock)
+}
+
+#[test]
+fn a_peek_in_a_full_store_says_what_a_check_would() {
+    let (limiter, _) = full_of_leases();
+    for key in 0..60_u64 {
+        let peek = limiter.key(key).peek().unwrap();
+        assert_eq!(peek.allowed, limiter.check(key).unwrap().allowed, "{key}");
+    }
+}
+
+/// Also when they belong to other keys.
+#[test]
+fn leases_that_have_ended_make_room_for_those_of_a_known_key() {
+    let (limiter, clock) = full_of_leases();
+    let known = 7_u64;
+    clock.advance(Duration::from_secs(50));
+    let renewed = (0..20_000_u64).filter(|n| n % 50 == known);
+    for n in renewed {
+        let _ = limiter.key(known).id(&n.to_le_bytes()).renew().unwrap();
+    }
+    clock.advance(Duration::from_secs(20));
+    let before = limiter.store().stats().rejected;
+    let held = (0..1_500_u64)
+        .filter(|n| limiter.key(known).id(&(n + 100_000).to_le_bytes()).check().unwrap().allowed);
+    assert_eq!(held.count(), 1_500);
+    assert_eq!(limiter.store().stats().rejected, before);
+}
+
+/// What a settlement gives back never needs room, also if others have taken that of the record.
+#[test]
+fn a_flood_never_makes_a_settlement_fail() {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().max_memory(1 << 20).clock(clock).build().unwrap();
+    let limiter = store.limiter("test", ["gcra 60/h burst 60", "gcra 90/h burst 90"]).unwrap();
+    let reserve = |key: &u64| {
+        let reserved = limiter.key(*key).cost(9).id(&key.to_le_bytes()).reserve().unwrap();
+        reserved.allowed && !reserved.not_remembered
+    };
+    let reserved: Vec<u64> = (0..500_u64).filter(reserve).collect();
+    assert!(reserved.len() > 100);
+    let refused = (1_000..60_000_u64).filter(|key| !limiter.check(*key).unwrap().allowed).count();
+    assert!(refused > 0);
+    for key in reserved {
+        let settled = limiter.key(key).cost(2).id(&key.to_le_bytes()).settle().unwrap();
+        assert_eq!(settled.remaining, Some(58), "{key}");
+        let _ = limiter.check(60_000 + key).unwrap();
+    }
+}

@@ -206,3 +206,21 @@ fn nothing_that_a_client_chose_is_in_a_snapshot() {
     let limiter = restored.limiter("private", lines).unwrap();
     assert!(limiter.keys(&keys).id("order-of-alice").cost(0).settle().unwrap().allowed);
 }
+
+/// A reservation outlives its leases, and a full store has dropped those.
+#[test]
+fn a_reservation_without_leases_survives_a_restart() {
+    let clock = at(0);
+    let store = MemoryStore::builder().max_keys(1).clock(clock.clone()).build().unwrap();
+    let limiter = store.limiter("test", ["concurrency 5 ttl 30s"]).unwrap();
+    assert!(limiter.key("a").id("mine").reserve().unwrap().allowed);
+    clock.advance(Duration::from_secs(31));
+    assert!(!limiter.check("b").unwrap().allowed, "there is room for one key");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("snapshot");
+    assert_eq!(store.save(&path).unwrap(), 1);
+    let (restored, count) = MemoryStore::builder().clock(clock).restore(&path).unwrap();
+    assert_eq!(count.unwrap(), 1);
+    let limiter = restored.limiter("test", ["concurrency 5 ttl 30s"]).unwrap();
+    assert!(!limiter.key("a").id("mine").settle().unwrap().not_found);
+}

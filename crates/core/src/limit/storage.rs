@@ -171,12 +171,3 @@ impl Limit {
         self.counts_denied() || cost == 0 || cost > MAX_COST
     }
 }
-
-impl Terms {
-    /// Returns whether these are the terms of this limit.
-    #[inline(always)]
-    #[must_use]
-    pub fn matches(&self, limit: &Limit) -> bool {
-        limit.rule().has_terms(self)
-    }
-}

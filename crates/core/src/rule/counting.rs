@@ -1,6 +1,6 @@
 //! What every rule of counting implements.
 
-use super::footprint::Room;
+use super::footprint::ListSize;
 use super::handle::Handle;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
@@ -47,7 +47,7 @@ pub(crate) trait Counting {
     fn resets_at(state: &Self::State) -> Time;
 
     /// Returns the room of its slots or leases, if it has any.
-    fn room(_state: &Self::State) -> Option<Room> {
+    fn list_size(_state: &Self::State) -> Option<ListSize> {
         None
     }
 

@@ -4,7 +4,7 @@
 //! changes nothing, that time never gives back what it took, and how a reservation is settled.
 
 use super::counting::Counting;
-use super::footprint::{Footprint, Room};
+use super::footprint::{Footprint, ListSize};
 use super::handle::Handle;
 use super::reservation::{MAX_RESERVATIONS, Reservation};
 use super::status::live;
@@ -69,18 +69,18 @@ impl<S> Entry<S> {
 
     /// Returns the memory of its lists.
     pub(super) fn footprint<R: Counting<State = S>>(&self) -> Footprint {
-        self.measure::<R>(Room::bytes)
+        self.measure::<R>(ListSize::bytes)
     }
 
     /// Returns how much more memory its lists may take after an operation.
     pub(super) fn max_growth<R: Counting<State = S>>(&self, act: Act) -> Footprint {
-        self.measure::<R>(Room::max_growth).that_grows_by(act)
+        self.measure::<R>(ListSize::max_growth).that_grows_by(act)
     }
 
-    fn measure<R: Counting<State = S>>(&self, measure: fn(Room) -> usize) -> Footprint {
-        let own = self.state.as_ref().and_then(R::room).map_or(0, measure);
+    fn measure<R: Counting<State = S>>(&self, measure: fn(ListSize) -> usize) -> Footprint {
+        let own = self.state.as_ref().and_then(R::list_size).map_or(0, measure);
         let (states, leases) = if R::GIVES_LEASES { (0, own) } else { (own, 0) };
-        let reservations = measure(Room::of_vec(&self.reservations));
+        let reservations = measure(ListSize::of_vec(&self.reservations));
         Footprint { states, leases, reservations }
     }
 
@@ -89,6 +89,9 @@ impl<S> Entry<S> {
         self.drop_expired_reservations(now);
         if let Some(state) = &mut self.state {
             R::trim(state, now);
+        }
+        if self.state.as_ref().is_some_and(|state| R::resets_at(state) <= now) {
+            self.state = None;
         }
     }
 
@@ -158,7 +161,7 @@ impl<S> Entry<S> {
 
     fn drop_expired_reservations(&mut self, now: Time) {
         self.reservations.retain(|reservation| now < reservation.expires);
-        if let Some(capacity) = Room::of_vec(&self.reservations).shrunk() {
+        if let Some(capacity) = ListSize::of_vec(&self.reservations).shrunk() {
             self.reservations.shrink_to(capacity);
         }
     }

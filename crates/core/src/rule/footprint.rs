@@ -55,34 +55,35 @@ impl Footprint {
     pub(super) fn that_grows_by(self, act: Act) -> Footprint {
         match act {
             Act::Reserve => self,
-            Act::Check | Act::Charge | Act::Settle => Footprint { reservations: 0, ..self },
-            Act::Peek | Act::Refund | Act::Reset | Act::Release | Act::Renew => {
-                Footprint::default()
+            // A peek returns what a check would.
+            Act::Check | Act::Peek | Act::Charge | Act::Settle => {
+                Footprint { reservations: 0, ..self }
             }
+            Act::Refund | Act::Reset | Act::Release | Act::Renew => Footprint::default(),
         }
     }
 }
 
-/// The room of a list.
+/// The size of a list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct ListSize {
     len: usize,
     capacity: usize,
     element_bytes: usize,
 }
 
-impl Room {
-    /// The room of a list of `T` that does not exist yet.
-    pub(super) fn of_none<T>() -> Room {
-        Room { len: 0, capacity: 0, element_bytes: size_of::<T>() }
+impl ListSize {
+    /// The size of a list of `T` that does not exist yet.
+    pub(super) fn of_none<T>() -> ListSize {
+        ListSize { len: 0, capacity: 0, element_bytes: size_of::<T>() }
     }
 
-    pub(super) fn of_vec<T>(list: &Vec<T>) -> Room {
-        Room { len: list.len(), capacity: list.capacity(), element_bytes: size_of::<T>() }
+    pub(super) fn of_vec<T>(list: &Vec<T>) -> ListSize {
+        ListSize { len: list.len(), capacity: list.capacity(), element_bytes: size_of::<T>() }
     }
 
-    pub(super) fn of_deque<T>(list: &VecDeque<T>) -> Room {
-        Room { len: list.len(), capacity: list.capacity(), element_bytes: size_of::<T>() }
+    pub(super) fn of_deque<T>(list: &VecDeque<T>) -> ListSize {
+        ListSize { len: list.len(), capacity: list.capacity(), element_bytes: size_of::<T>() }
     }
 
     pub(super) fn bytes(self) -> usize {

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
 use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
-use super::footprint::Room;
+use super::footprint::ListSize;
 use super::handle::Handle;
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -112,7 +112,7 @@ impl HeldState {
     }
 
     fn shrink(&mut self) {
-        if let Some(capacity) = Room::of_deque(&self.leases).shrunk() {
+        if let Some(capacity) = ListSize::of_deque(&self.leases).shrunk() {
             self.leases.shrink_to(capacity);
         }
     }
@@ -191,8 +191,8 @@ impl Counting for Held {
         state.leases.back().map_or(Time::EPOCH, |last| last.ends)
     }
 
-    fn room(state: &HeldState) -> Option<Room> {
-        Some(Room::of_deque(&state.leases))
+    fn list_size(state: &HeldState) -> Option<ListSize> {
+        Some(ListSize::of_deque(&state.leases))
     }
 
     fn trim(state: &mut HeldState, now: Time) {

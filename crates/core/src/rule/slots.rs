@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
-use super::footprint::Room;
+use super::footprint::ListSize;
 use super::handle::Handle;
 use super::params::RuleParams;
 use crate::error::Overdrawn;
@@ -116,7 +116,7 @@ impl SlotsState {
             self.total = self.total.saturating_sub(oldest.count);
             self.slots.pop_front();
         }
-        if let Some(capacity) = Room::of_deque(&self.slots).shrunk() {
+        if let Some(capacity) = ListSize::of_deque(&self.slots).shrunk() {
             self.slots.shrink_to(capacity);
         }
     }
@@ -192,8 +192,8 @@ impl Counting for Slots {
         state.slots.back().map_or(Time::EPOCH, |newest| state.end_of(newest))
     }
 
-    fn room(state: &SlotsState) -> Option<Room> {
-        Some(Room::of_deque(&state.slots))
+    fn list_size(state: &SlotsState) -> Option<ListSize> {
+        Some(ListSize::of_deque(&state.slots))
     }
 
     /// A slot that has ended no longer counts if the clock steps back then.

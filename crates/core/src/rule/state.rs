@@ -5,7 +5,7 @@ use super::entry::Entry;
 use super::estimate::{Estimate, EstimateState};
 use super::fade::{Fade, FadeState};
 use super::flow::{Flow, FlowState};
-use super::footprint::{Footprint, Room};
+use super::footprint::{Footprint, ListSize};
 use super::held::{Held, HeldState, Lease};
 use super::reservation::Reservation;
 use super::slots::{Slot, Slots, SlotsState};
@@ -88,9 +88,9 @@ macro_rules! states {
 /// Whatever its rule will be.
 fn max_growth_of_none(act: Act) -> Footprint {
     let growth = Footprint {
-        states: Room::of_none::<Slot>().max_growth(),
-        leases: Room::of_none::<Lease>().max_growth(),
-        reservations: Room::of_none::<Reservation>().max_growth(),
+        states: ListSize::of_none::<Slot>().max_growth(),
+        leases: ListSize::of_none::<Lease>().max_growth(),
+        reservations: ListSize::of_none::<Reservation>().max_growth(),
     };
     growth.that_grows_by(act)
 }

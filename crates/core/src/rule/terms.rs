@@ -59,6 +59,7 @@ impl Terms {
     }
 
     /// Returns the numbers as words.
+    #[inline]
     #[must_use]
     pub fn to_words(self) -> [u64; 4] {
         match self.0 {
@@ -75,6 +76,7 @@ impl Terms {
 
     /// Creates the terms from the words of [`to_words`](Terms::to_words); `None` if they are
     /// invalid.
+    #[inline]
     #[must_use]
     pub fn from_words([tag, a, b, c]: [u64; 4]) -> Option<Terms> {
         let span = |micros| Some(Span::from_micros(micros)).filter(|s| *s > Span::ZERO);

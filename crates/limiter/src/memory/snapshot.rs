@@ -156,15 +156,15 @@ impl MemoryStore {
         Ok(count)
     }
 
-    /// Inserts the states of a snapshot, as far as there is room. Returns how many. They count in no quota until they
-    /// are written again: the snapshot does not say which policy they belong to.
+    /// Inserts the states of a snapshot, as far as there is room. Returns how many. They may count in
+    /// no quota until they have reset: the snapshot does not say which policy they belong to.
     pub(super) fn fill_from(&self, snapshot: Snapshot) -> usize {
         let now = self.clock.now();
         let mut count = 0_usize;
         for (hash, state) in snapshot.states {
             let Some(shard) = self.shard(self.shard_index(hash)) else { continue };
             let mut shard = shard.lock();
-            let growth = Footprint { states: shard.max_growth(), ..Footprint::default() };
+            let growth = Footprint { states: shard.max_growth(1), ..Footprint::default() };
             let growth = growth.plus(state.footprint());
             if state.expires() <= now || !self.memory.has_room(growth) || !self.budget.try_add(1) {
                 continue;
@@ -172,7 +172,8 @@ impl MemoryStore {
             let (replaced, change) = shard.measured(|shard| {
                 let present =
                     usize::from(shard.take(&self.layout, hash.fingerprint, None).is_some());
-                let dropped = shard.put(&self.layout, hash.fingerprint, state, None, now);
+                let dropped =
+                    shard.put(&self.layout, hash.fingerprint, Some(state), None, &self.memory, now);
                 self.budget.remove(dropped.saturating_add(present));
                 present
             });

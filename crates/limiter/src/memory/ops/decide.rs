@@ -6,7 +6,8 @@ use tollgate_core::storage::{Footprint, Handle, OpStorage as _, Outcome, State, 
 use tollgate_core::{Act, Decision, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
-use super::states::{States, missing};
+use super::make_room::Needed;
+use super::states::{States, count, missing};
 use crate::memory::store::MemoryStore;
 use crate::memory::table::quota::Quota;
 
@@ -43,14 +44,15 @@ impl MemoryStore {
         let quota = self.quotas.of(op.policy);
         let quota = quota.as_ref();
         let mut states = self.take_states(items, quota, locked);
-        let mut has_room = self.add_if_room(op.act, &states, items, quota, locked);
+        let mut needed = self.needed(op.act, &states, items, locked);
+        let mut has_room = self.add_if_room(&needed, quota);
         if !has_room {
-            let needed = missing(&states);
             // Put back first, so that those of them that have reset can be dropped too.
             self.put_states(states, items, quota, locked, now);
-            self.make_room(needed, quota, locked, now);
+            self.make_room(&needed, quota, locked, now);
             states = self.take_states(items, quota, locked);
-            has_room = self.add_if_room(op.act, &states, items, quota, locked);
+            needed = self.needed(op.act, &states, items, locked);
+            has_room = self.add_if_room(&needed, quota);
         }
         let before = missing(&states);
         let (outcome, added) = if has_room {
@@ -70,22 +72,27 @@ impl MemoryStore {
         outcome
     }
 
-    /// Counts the missing states and returns true, if there is room for whatever the operation may leave.
-    fn add_if_room(
+    /// Returns the room for whatever the operation may leave.
+    fn needed(
         &self,
         act: Act,
         states: &States,
         items: ItemRange,
-        quota: Option<&Arc<Quota>>,
         locked: &mut LockedShards<'_>,
-    ) -> bool {
+    ) -> Needed {
         let mut growth = Footprint::default();
         for state in states {
             growth = growth.plus(State::max_growth(state.as_ref(), act));
         }
         locked.for_each(items, |shard, _| {
-            growth.states = growth.states.saturating_add(shard.max_growth());
+            // As if all of them were in this shard, as they mostly are.
+            growth.states = growth.states.saturating_add(shard.max_growth(count(states)));
         });
-        self.memory.has_room(growth) && self.try_add_keys(quota, missing(states))
+        Needed { keys: missing(states), growth }
+    }
+
+    /// Counts the missing states and returns true, if there is room.
+    fn add_if_room(&self, needed: &Needed, quota: Option<&Arc<Quota>>) -> bool {
+        self.memory.has_room(needed.growth) && self.try_add_keys(quota, needed.keys)
     }
 }

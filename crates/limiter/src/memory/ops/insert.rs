@@ -41,7 +41,7 @@ impl MemoryStore {
         let (decision, state) = check.check_new(&self.layout, quota.as_ref(), now)?;
         // A denied check leaves no state.
         let Some(state) = state else { return Some(decision) };
-        let growth = Footprint { states: shard.max_growth(), ..Footprint::default() };
+        let growth = Footprint { states: shard.growth_of(&state, 1), ..Footprint::default() };
         if !self.memory.has_room(growth) || !self.try_add_keys(quota.as_ref(), 1) {
             return None;
         }

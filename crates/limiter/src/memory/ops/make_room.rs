@@ -8,36 +8,42 @@ use tollgate_core::storage::Footprint;
 use super::locked_shards::LockedShards;
 use crate::lock::Lock;
 use crate::memory::store::MemoryStore;
+use crate::memory::table::pause::Pause;
 use crate::memory::table::quota::Quota;
 use crate::memory::table::shard::Shard;
 
 /// About how many bytes of states an operation that finds the store full scans for some that have reset.
 const MAX_SCANNED: usize = 65_536;
 
+/// What an operation needs room for.
+pub(super) struct Needed {
+    /// Number of new states.
+    pub(super) keys: usize,
+    /// How many bytes more it may take.
+    pub(super) growth: Footprint,
+}
+
 impl MemoryStore {
-    /// Drops states that have reset, and what has ended in others, in the locked shards. If those states are fewer
-    /// than `needed`, or the quota has no room for them yet, also in some of the other shards.
+    /// Drops states that have reset, and what has ended in others, in the locked shards. If that does not make enough
+    /// room, also in some of the other shards.
     pub(super) fn make_room(
         &self,
-        needed: usize,
+        needed: &Needed,
         quota: Option<&Arc<Quota>>,
         locked: &mut LockedShards<'_>,
         now: Time,
     ) {
-        if self.budget.is_paused(now) {
+        if self.pause_for(needed, quota).is_on(now) {
             return;
         }
-        let mut scan =
-            Scan { freed: 0, scanned: 0, gave_back: false, first_expiry: Some(Time::MAX) };
+        let mut scan = Scan { scanned: 0, has_found: false, first_expiry: Some(Time::MAX) };
         for shard in locked.shards() {
             scan.sweep(shard, self, now);
         }
         let start = self.budget.next_shard();
         for index in (0..self.shards.len()).map(|next| start.wrapping_add(next)) {
             let index = index & self.shards.len().wrapping_sub(1);
-            let is_enough =
-                scan.freed >= needed && quota.is_none_or(|quota| quota.has_room(needed));
-            if is_enough || scan.scanned >= MAX_SCANNED {
+            if self.has_room(needed, quota) || scan.scanned >= MAX_SCANNED {
                 self.budget.set_next_shard(index);
                 scan.first_expiry = None;
                 break;
@@ -51,21 +57,40 @@ impl MemoryStore {
                 None => scan.first_expiry = None,
             }
         }
-        self.budget.remove(scan.freed);
-        if scan.freed == 0 && !scan.gave_back {
-            self.budget.pause(now, scan.first_expiry);
+        // What the locked shards need may be less by now: only a scan that found nothing was futile.
+        if !scan.has_found || !Self::has_room_in_quota(needed, quota) {
+            self.pause_for(needed, quota).set(now, scan.first_expiry);
+        }
+    }
+
+    fn has_room(&self, needed: &Needed, quota: Option<&Arc<Quota>>) -> bool {
+        Self::has_room_in_quota(needed, quota) && self.has_room_in_store(needed)
+    }
+
+    fn has_room_in_quota(needed: &Needed, quota: Option<&Arc<Quota>>) -> bool {
+        quota.is_none_or(|quota| quota.has_room(needed.keys))
+    }
+
+    fn has_room_in_store(&self, needed: &Needed) -> bool {
+        self.memory.has_room(needed.growth) && self.budget.has_room(needed.keys)
+    }
+
+    /// Returns the pause of what has no room: a policy that has used up its own must not keep others from making
+    /// some.
+    fn pause_for<'a>(&'a self, needed: &Needed, quota: Option<&'a Arc<Quota>>) -> &'a Pause {
+        match quota {
+            Some(quota) if self.has_room_in_store(needed) => &quota.pause,
+            _ => &self.budget.pause,
         }
     }
 }
 
-/// The result of a scan for states that have reset.
+/// A scan for states that have reset.
 struct Scan {
-    /// Number of states that were dropped.
-    freed: usize,
     /// Number of bytes that were scanned.
     scanned: usize,
-    /// Whether any memory was given back.
-    gave_back: bool,
+    /// Whether any state was dropped, or memory given back.
+    has_found: bool,
     /// When the first of the states resets; `None` if not all shards were scanned.
     first_expiry: Option<Time>,
 }
@@ -77,8 +102,8 @@ impl Scan {
             [states, leases, reservations].into_iter().fold(self.scanned, usize::saturating_add);
         let (freed, change) = shard.measured(|shard| shard.sweep_all(&store.layout, now));
         store.memory.count(change);
-        self.freed = self.freed.saturating_add(freed);
-        self.gave_back |= change != Footprint::default();
+        store.budget.remove(freed);
+        self.has_found |= freed > 0 || change != Footprint::default();
         let expiry = shard.first_expiry(&store.layout).unwrap_or(Time::MAX);
         self.first_expiry = self.first_expiry.map(|first| first.min(expiry));
     }

@@ -13,6 +13,11 @@ use crate::memory::table::quota::Quota;
 /// The states that an operation decides over, one for each item.
 pub(super) type States = SmallVec<[Option<State>; 4]>;
 
+/// Returns the number of items.
+pub(super) fn count(states: &[Option<State>]) -> u32 {
+    u32::try_from(states.len()).unwrap_or(u32::MAX)
+}
+
 /// Returns the number of items that have no state.
 pub(super) fn missing(states: &[Option<State>]) -> usize {
     states.iter().filter(|state| state.is_none()).count()
@@ -42,9 +47,9 @@ impl MemoryStore {
     ) {
         let mut states = states.into_iter();
         locked.for_each(items, |shard, fingerprint| {
-            if let Some(state) = states.next().flatten() {
-                self.budget.remove(shard.put(&self.layout, fingerprint, state, quota, now));
-            }
+            let state = states.next().flatten();
+            let dropped = shard.put(&self.layout, fingerprint, state, quota, &self.memory, now);
+            self.budget.remove(dropped);
         });
     }
 

@@ -7,7 +7,7 @@ use tollgate_core::storage::{Footprint, Handle, Outcome, State, decide};
 use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
-use super::states::{States, missing};
+use super::states::{States, count, missing};
 use crate::memory::store::{MemoryStore, WhenFull};
 use crate::memory::table::quota::Quota;
 
@@ -67,11 +67,12 @@ impl MemoryStore {
             |state: &Option<State>| state.as_ref().map(State::footprint).unwrap_or_default();
         let mut growths: SmallVec<[Footprint; 4]> = SmallVec::new();
         let mut states = before.iter().zip(after);
-        locked.for_each(items, |shard, _| {
+        let more = count(after);
+        locked.for_each(items, |shard, fingerprint| {
             let Some((before, after)) = states.next() else { return };
             let mut growth = lists(after).growth_since(lists(before));
             if let Some(after) = after {
-                let table = shard.growth_with(&self.layout, after, quota);
+                let table = shard.growth_with(&self.layout, fingerprint, after, quota, more);
                 growth.states = growth.states.saturating_add(table);
             }
             growths.push(growth);
@@ -89,6 +90,8 @@ fn reject(op: &Op<'_>, mut outcome: Outcome) -> Result<Outcome, StoreError> {
     if !op.act.can_be_denied() {
         return Err(StoreError::full());
     }
+    outcome.remember_until = None;
+    outcome.forget_id = false;
     outcome.decision.allowed = false;
     outcome.decision.remaining = Some(0);
     outcome.decision.bound_remaining = Some(0);

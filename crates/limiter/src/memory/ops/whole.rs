@@ -53,11 +53,17 @@ impl MemoryStore {
         now: Time,
     ) -> Option<Result<Outcome, StoreError>> {
         let quota = self.quotas.of(op.policy);
-        let changed =
-            shard.change_whole(&self.layout, fingerprint, quota.as_ref(), now, |state| {
+        let changed = shard.change_whole(
+            &self.layout,
+            fingerprint,
+            quota.as_ref(),
+            &self.memory,
+            now,
+            |state| {
                 let has_room = self.memory.has_room(State::max_growth(state.as_ref(), op.act));
                 has_room.then(|| decide(op, handle, slice::from_mut(state), now))
-            })?;
+            },
+        )?;
         self.memory.count(changed.footprint);
         self.budget.remove(changed.dropped);
         if changed.is_gone {
@@ -76,7 +82,7 @@ impl MemoryStore {
     ) -> Option<Result<Outcome, StoreError>> {
         let quota = self.quotas.of(op.policy);
         let mut growth = State::max_growth(None, op.act);
-        growth.states = growth.states.saturating_add(shard.max_growth());
+        growth.states = growth.states.saturating_add(shard.max_growth(1));
         if !self.memory.has_room(growth) || !self.try_add_keys(quota.as_ref(), 1) {
             return None;
         }
@@ -84,9 +90,16 @@ impl MemoryStore {
         let outcome = decide(op, handle, slice::from_mut(&mut state), now);
         match state {
             None => self.remove_keys(quota.as_ref(), 1),
-            Some(state) => {
+            state => {
                 let (dropped, change) = shard.measured(|shard| {
-                    let dropped = shard.put(&self.layout, fingerprint, state, quota.as_ref(), now);
+                    let dropped = shard.put(
+                        &self.layout,
+                        fingerprint,
+                        state,
+                        quota.as_ref(),
+                        &self.memory,
+                        now,
+                    );
                     dropped.saturating_add(shard.sweep_few(&self.layout, fingerprint, now))
                 });
                 self.memory.count(change);

@@ -47,10 +47,11 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
         size_of_val::<[_]>(&self.lines)
     }
 
-    /// Returns how many bytes more it takes with another record, if it has any.
+    /// Returns how many bytes more it takes with so many more records.
     #[inline]
-    pub(super) fn max_growth(&self, used: u32) -> usize {
-        if self.is_crowded(used) { self.bytes() } else { 0 }
+    pub(super) fn max_growth(&self, used: u32, more: u32) -> usize {
+        let before_the_last = used.saturating_add(more).saturating_sub(1);
+        if self.is_crowded(before_the_last) { self.bytes().max(MIN_SLOTS * W * 8) } else { 0 }
     }
 
     #[inline]
@@ -299,7 +300,7 @@ mod tests {
             match op {
                 TableOp::Insert(fingerprint, value) => {
                     table.remove(&mut used, *fingerprint);
-                    let most = table.bytes() + table.max_growth(used).max(MIN_SLOTS * W * 8);
+                    let most = table.bytes() + table.max_growth(used, 1).max(MIN_SLOTS * W * 8);
                     table.insert(&mut used, record(*fingerprint, *value), |_| true);
                     prop_assert!(table.bytes() <= most);
                     model.insert(*fingerprint, *value);

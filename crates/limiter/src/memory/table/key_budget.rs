@@ -3,21 +3,14 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tollgate_core::Time;
-
-/// Pause after a scan of some of the shards that freed nothing, in microseconds. Without it a flood
-/// of new keys could spend all processor time on scans.
-const PAUSE: u64 = 1_000;
-/// Maximum pause after a scan of all shards, which knows when the first state resets, in
-/// microseconds. It is bounded because a refund may make a state reset earlier.
-const MAX_PAUSE: u64 = 1_000_000;
+use super::pause::Pause;
 
 /// A counter of states that never exceeds its bound.
 pub(crate) struct KeyBudget {
     count: AtomicUsize,
     max_keys: usize,
-    /// Time until which no scan for reset states is made, in microseconds.
-    paused_until: AtomicU64,
+    /// No scan for reset states is made meanwhile.
+    pub(crate) pause: Pause,
     /// Index of the shard where the next scan starts.
     next_shard: AtomicUsize,
     /// Number of operations that found the store full.
@@ -29,7 +22,7 @@ impl KeyBudget {
         KeyBudget {
             count: AtomicUsize::new(0),
             max_keys,
-            paused_until: AtomicU64::new(0),
+            pause: Pause::default(),
             next_shard: AtomicUsize::new(0),
             rejected: AtomicU64::new(0),
         }
@@ -49,6 +42,11 @@ impl KeyBudget {
         more == 0 || self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
     }
 
+    /// Returns whether there is room for so many more.
+    pub(crate) fn has_room(&self, more: usize) -> bool {
+        more == 0 || self.count().saturating_add(more) <= self.max_keys
+    }
+
     pub(crate) fn remove(&self, fewer: usize) {
         // Nearly always zero, and the counter is contended by all cores.
         if fewer > 0 {
@@ -62,22 +60,6 @@ impl KeyBudget {
 
     pub(crate) fn rejected(&self) -> u64 {
         self.rejected.load(Ordering::Relaxed)
-    }
-
-    /// Returns whether a scan would be futile.
-    pub(crate) fn is_paused(&self, now: Time) -> bool {
-        // A pause longer than the maximum was set before the clock stepped back.
-        let ahead = self.paused_until.load(Ordering::Relaxed).checked_sub(now.as_micros());
-        ahead.is_some_and(|ahead| ahead > 0 && ahead <= MAX_PAUSE)
-    }
-
-    /// Pauses scans after one that freed nothing: until the first state resets if that is known,
-    /// otherwise for a fixed time.
-    pub(crate) fn pause(&self, now: Time, first_expiry: Option<Time>) {
-        let now = now.as_micros();
-        let until = first_expiry.map_or(now.saturating_add(PAUSE), Time::as_micros);
-        let until = until.min(now.saturating_add(MAX_PAUSE));
-        self.paused_until.store(until, Ordering::Relaxed);
     }
 
     pub(crate) fn next_shard(&self) -> usize {

@@ -8,14 +8,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tollgate_core::Name;
 
+use super::pause::Pause;
+
 /// The number of states of one policy, and its bound.
 ///
 /// Every state knows the quota that it counts in, since a sweep finds it without its policy. A state that was there
-/// before the quota counts in it once it is taken out and put back.
+/// before the quota may not count in it until it has reset: a check that changes its record in place does not look.
 #[derive(Debug)]
 pub(crate) struct Quota {
     count: AtomicUsize,
     max: AtomicUsize,
+    /// No scan for reset states is made for it meanwhile.
+    pub(crate) pause: Pause,
 }
 
 /// The quota of a state; `None` if its policy has none.
@@ -39,12 +43,22 @@ impl Quota {
     }
 
     pub(crate) fn remove(&self, fewer: usize) {
-        self.count.fetch_sub(fewer, Ordering::Relaxed);
+        // Nearly always zero, and the counter is contended by all cores.
+        if fewer > 0 {
+            self.count.fetch_sub(fewer, Ordering::Relaxed);
+        }
     }
 
     /// Returns whether there is room for so many more.
     pub(crate) fn has_room(&self, more: usize) -> bool {
-        self.count().saturating_add(more) <= self.max.load(Ordering::Relaxed)
+        more == 0 || self.count().saturating_add(more) <= self.max.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts a state as dropped.
+pub(crate) fn count_dropped(quota: Option<&Arc<Quota>>) {
+    if let Some(quota) = quota {
+        quota.remove(1);
     }
 }
 
@@ -81,7 +95,11 @@ impl Quotas {
             Some(quota) => quota.max.store(max, Ordering::Relaxed),
             None if max_keys.is_none() => {}
             None => {
-                let quota = Quota { count: AtomicUsize::new(0), max: AtomicUsize::new(max) };
+                let quota = Quota {
+                    count: AtomicUsize::new(0),
+                    max: AtomicUsize::new(max),
+                    pause: Pause::default(),
+                };
                 by_policy.insert(policy.clone(), Arc::new(quota));
                 self.any.store(true, Ordering::Relaxed);
             }

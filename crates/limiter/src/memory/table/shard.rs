@@ -1,26 +1,22 @@
 //! A shard: the states of some of the keys, each in its shortest form.
 
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use tollgate_core::Time;
 use tollgate_core::storage::{Footprint, State};
 
 use super::hash_table::HashTable;
 use super::layout::Layout;
-use super::quota::{self, Quota, QuotaRef};
+use super::memory_budget::MemoryBudget;
+use super::quota::{self, Quota, count_dropped};
 use super::record::{
     CompactState, OneWordRecord, ThreeWordRecord, split_one_word, split_three_words,
 };
+use super::whole_states::{self, WholeStates};
 
 /// Number of slots of each table that every new key sweeps, starting at its home. More than one, so
 /// that live states outnumber dead ones however fast keys come and go.
 const SWEPT_PER_KEY: usize = 8;
-/// Number of whole states below which a sweep is not worthwhile.
-const MIN_TO_SWEEP: usize = 64;
-/// Whole states whose map has room for more than this times their number give memory back.
-const MAX_ROOM_PER_WHOLE: usize = 8;
 
 /// The states of some of the keys. A state is in exactly one of the three collections.
 ///
@@ -41,16 +37,6 @@ pub(crate) struct Shard {
     whole: Option<Box<WholeStates>>,
 }
 
-/// States that are not packed.
-#[derive(Default)]
-struct WholeStates {
-    states: HashMap<u64, WholeState, BuildHasherDefault<FingerprintHasher>>,
-    /// Number of states at which the next sweep is made.
-    sweep_at: usize,
-    /// The memory of what the states keep beside themselves.
-    lists: Footprint,
-}
-
 /// A state that was changed where it lies.
 pub(crate) struct Changed<T> {
     /// What the change returned.
@@ -59,25 +45,10 @@ pub(crate) struct Changed<T> {
     pub(crate) footprint: Footprint,
     /// Whether nothing is left of it.
     pub(crate) is_gone: bool,
+    /// Whether it could be packed now.
+    pub(crate) is_packed: bool,
     /// Number of other states that were dropped meanwhile because they had reset.
     pub(crate) dropped: usize,
-}
-
-/// A state that is not packed, and the quota that it counts in.
-struct WholeState {
-    /// `None` only while it is changed.
-    state: Option<State>,
-    quota: QuotaRef,
-}
-
-impl WholeState {
-    fn footprint(&self) -> Footprint {
-        self.state.as_ref().map(State::footprint).unwrap_or_default()
-    }
-
-    fn expires(&self) -> Time {
-        self.state.as_ref().map_or(Time::EPOCH, State::expires)
-    }
 }
 
 impl Shard {
@@ -107,10 +78,9 @@ impl Shard {
 
     /// Returns whether there is a state with this fingerprint, in any form.
     pub(crate) fn has(&self, fingerprint: u64) -> bool {
-        let in_whole = |whole: &WholeStates| whole.states.contains_key(&fingerprint);
         self.one_word.find(fingerprint).is_some()
             || self.three_words.find(fingerprint).is_some()
-            || self.whole.as_deref().is_some_and(in_whole)
+            || self.has_whole(fingerprint)
     }
 
     /// Prefetches the home of a fingerprint in both tables.
@@ -121,7 +91,7 @@ impl Shard {
     }
 
     /// Takes a state out. It then counts in `quota`, the one of its policy, if it did not before. The caller must
-    /// [put](Shard::put) it back, whatever happens.
+    /// [put](Shard::put) it back, or what has become of it, whatever happens.
     pub(crate) fn take(
         &mut self,
         layout: &Layout,
@@ -136,14 +106,14 @@ impl Shard {
             move_to_quota(layout.quota_of_three_words(record).as_ref(), quota);
             return layout.unpack_three_words(record).map(State::from);
         }
-        let whole = self.whole.as_mut()?.remove(fingerprint)?;
-        move_to_quota(whole.quota.as_ref(), quota);
-        whole.state
+        let (state, before) = self.whole.as_mut()?.take(fingerprint, quota)?;
+        move_to_quota(before.as_ref(), quota);
+        Some(state)
     }
 
     /// Returns whether there is such a state that is not packed.
     pub(crate) fn has_whole(&self, fingerprint: u64) -> bool {
-        self.whole.as_ref().is_some_and(|whole| whole.states.contains_key(&fingerprint))
+        self.whole.as_ref().is_some_and(|whole| whole.has(fingerprint))
     }
 
     /// Changes a state that is not packed where it lies. `None` if there is none that counts in this quota.
@@ -152,49 +122,66 @@ impl Shard {
         layout: &Layout,
         fingerprint: u64,
         quota: Option<&Arc<Quota>>,
+        memory: &MemoryBudget,
         now: Time,
         change: impl FnOnce(&mut Option<State>) -> T,
     ) -> Option<Changed<T>> {
-        let whole = self.whole.as_mut()?;
-        let state = whole.states.get_mut(&fingerprint)?;
-        if !quota::is_same(state.quota.as_ref(), quota) {
-            return None;
+        let change = self.whole.as_mut()?.change(fingerprint, quota, change)?;
+        let mut changed = Changed { dropped: 0, ..change };
+        if changed.is_gone || changed.is_packed {
+            let (dropped, moved) =
+                self.measured(|shard| shard.move_out(layout, fingerprint, memory, now));
+            changed.dropped = dropped;
+            changed.footprint = changed.footprint.plus(moved);
         }
-        let before = state.footprint();
-        let result = change(&mut state.state);
-        let mut footprint = state.footprint().minus(before);
-        whole.lists = whole.lists.plus(footprint);
-        let (is_gone, mut dropped) = (state.state.is_none(), 0);
-        if is_gone || state.state.as_ref().is_some_and(|state| state.packed().is_some()) {
-            // It needs its place no more.
-            let (others, moved) = self.measured(|shard| shard.move_out(layout, fingerprint, now));
-            (dropped, footprint) = (others, footprint.plus(moved));
-        }
-        Some(Changed { result, footprint, is_gone, dropped })
+        Some(changed)
     }
 
-    /// Moves a state into a record, or removes what is left of it. Returns the number of other states that were
-    /// dropped meanwhile because they had reset.
-    fn move_out(&mut self, layout: &Layout, fingerprint: u64, now: Time) -> usize {
-        match self.whole.as_mut().and_then(|whole| whole.remove(fingerprint)) {
-            Some(WholeState { state: Some(state), quota }) => {
-                self.put(layout, fingerprint, state, quota.as_ref(), now)
-            }
-            _ => 0,
-        }
-    }
-
-    /// Puts a state back that was [taken](Shard::take), possibly changed. Returns the number of other
-    /// states that were dropped meanwhile because they had reset.
+    /// Puts back what has become of a state that was [taken](Shard::take), or inserts a new one. Returns the number
+    /// of other states that were dropped meanwhile because they had reset.
+    ///
+    /// A state that was not packed and now could be stays as it is if there is no room for it elsewhere.
     pub(crate) fn put(
         &mut self,
         layout: &Layout,
         fingerprint: u64,
-        state: State,
+        state: Option<State>,
         quota: Option<&Arc<Quota>>,
+        memory: &MemoryBudget,
         now: Time,
     ) -> usize {
-        self.insert(layout, fingerprint, layout.pack(state, quota), now)
+        if let Some(whole) = self.whole.as_mut()
+            && whole.has(fingerprint)
+        {
+            whole.put_back(fingerprint, state);
+            return self.move_out(layout, fingerprint, memory, now);
+        }
+        state.map_or(0, |state| self.insert(layout, fingerprint, layout.pack(state, quota), now))
+    }
+
+    /// Removes the place of a state that is gone, and moves one that can be packed into a record, if there is room.
+    /// Returns the number of other states that were dropped meanwhile because they had reset.
+    fn move_out(
+        &mut self,
+        layout: &Layout,
+        fingerprint: u64,
+        memory: &MemoryBudget,
+        now: Time,
+    ) -> usize {
+        let Some(whole) = self.whole.as_mut() else { return 0 };
+        let Some((state, quota)) = whole.get(fingerprint) else {
+            whole.remove(fingerprint);
+            return 0;
+        };
+        let Some(packed) = layout.pack_small(state, quota) else { return 0 };
+        let states = self.growth_of(&packed, 1);
+        if !memory.has_room(Footprint { states, ..Footprint::default() }) {
+            return 0;
+        }
+        if let Some(whole) = self.whole.as_mut() {
+            whole.remove(fingerprint);
+        }
+        self.insert(layout, fingerprint, packed, now)
     }
 
     /// Inserts a state whose fingerprint is not present yet. Returns the number of other states that
@@ -217,8 +204,7 @@ impl Shard {
                 self.three_words.insert(&mut self.three_words_len, [fingerprint, a, b, c], keep)
             }
             CompactState::Whole(state, quota) => {
-                let whole = WholeState { state: Some(state), quota };
-                self.whole.get_or_insert_default().insert(fingerprint, whole, horizon)
+                self.whole.get_or_insert_default().insert(fingerprint, state, quota, horizon)
             }
         }
     }
@@ -248,11 +234,8 @@ impl Shard {
 
     fn sweep_whole(&mut self, now: Time) -> usize {
         let Some(whole) = &mut self.whole else { return 0 };
-        let states = whole.states.values_mut().filter_map(|whole| whole.state.as_mut());
-        states.for_each(|state| state.trim(now));
-        let swept = whole.sweep(now);
-        whole.shrink();
-        if whole.states.is_empty() {
+        let swept = whole.sweep_all(now);
+        if whole.is_empty() {
             self.whole = None;
         }
         swept
@@ -270,27 +253,45 @@ impl Shard {
         self.one_word.bytes().wrapping_add(self.three_words.bytes())
     }
 
-    /// Returns about how many bytes more it may take with another state. What a collection takes for its first
-    /// states does not count.
-    #[inline]
-    pub(crate) fn max_growth(&self) -> usize {
+    /// Returns about how many bytes more it may take with so many more states, whatever their form.
+    pub(crate) fn max_growth(&self, more: u32) -> usize {
         self.one_word
-            .max_growth(self.one_word_len)
-            .saturating_add(self.three_words.max_growth(self.three_words_len))
-            .saturating_add(self.whole.as_ref().map_or(0, |whole| whole.max_growth()))
+            .max_growth(self.one_word_len, more)
+            .saturating_add(self.three_words.max_growth(self.three_words_len, more))
+            .saturating_add(self.growth_of_whole(more))
     }
 
-    /// Returns about how many bytes more it takes with this state.
+    /// Returns about how many bytes more it takes with this state, which was not there or was taken out, and others:
+    /// so many in all.
     pub(crate) fn growth_with(
         &self,
         layout: &Layout,
+        fingerprint: u64,
         state: &State,
         quota: Option<&Arc<Quota>>,
+        more: u32,
     ) -> usize {
+        if self.has_whole(fingerprint) {
+            // It may stay.
+            return 0;
+        }
         match layout.pack_small(state, quota) {
-            Some(CompactState::OneWord(_)) => self.one_word.max_growth(self.one_word_len),
-            Some(CompactState::ThreeWords(_)) => self.three_words.max_growth(self.three_words_len),
-            _ => self.whole.as_ref().map_or(0, |whole| whole.max_growth()),
+            Some(packed) => self.growth_of(&packed, more),
+            None => self.growth_of_whole(more),
+        }
+    }
+
+    fn growth_of_whole(&self, more: u32) -> usize {
+        self.whole.as_ref().map_or(whole_states::first_growth(), |whole| whole.max_growth(more))
+    }
+
+    /// Returns how many bytes more the collection for states of this form takes with so many more.
+    #[inline]
+    pub(crate) fn growth_of(&self, state: &CompactState, more: u32) -> usize {
+        match state {
+            CompactState::OneWord(_) => self.one_word.max_growth(self.one_word_len, more),
+            CompactState::ThreeWords(_) => self.three_words.max_growth(self.three_words_len, more),
+            CompactState::Whole(..) => self.growth_of_whole(more),
         }
     }
 
@@ -316,9 +317,8 @@ impl Shard {
         one.chain(self.three_words.iter().map(|record| split_three_words(*record).0))
     }
 
-    fn whole(&self) -> impl Iterator<Item = (&u64, &State)> {
-        let states = self.whole.iter().flat_map(|whole| &whole.states);
-        states.filter_map(|(fingerprint, whole)| Some((fingerprint, whole.state.as_ref()?)))
+    fn whole(&self) -> impl Iterator<Item = (u64, &State)> {
+        self.whole.iter().flat_map(|whole| whole.iter())
     }
 
     /// Iterates over all states with their fingerprints.
@@ -328,57 +328,7 @@ impl Shard {
             self.three_words.iter().map(|record| (record[0], layout.unpack_three_words(*record)));
         let packed =
             one.chain(three).filter_map(|(fingerprint, state)| Some((fingerprint, state?.into())));
-        packed.chain(self.whole().map(|(fingerprint, state)| (*fingerprint, state.clone())))
-    }
-}
-
-impl WholeStates {
-    /// Inserts a state. Returns the number of other states that were dropped meanwhile because they
-    /// had reset.
-    fn insert(&mut self, fingerprint: u64, whole: WholeState, horizon: Time) -> usize {
-        let crowded = self.states.len() >= self.sweep_at.max(MIN_TO_SWEEP);
-        let swept = if crowded { self.sweep(horizon) } else { 0 };
-        self.lists = self.lists.plus(whole.footprint());
-        self.states.insert(fingerprint, whole);
-        swept
-    }
-
-    fn remove(&mut self, fingerprint: u64) -> Option<WholeState> {
-        let whole = self.states.remove(&fingerprint)?;
-        self.lists = self.lists.minus(whole.footprint());
-        Some(whole)
-    }
-
-    fn sweep(&mut self, horizon: Time) -> usize {
-        let before = self.states.len();
-        let mut lists = Footprint::default();
-        self.states.retain(|_, whole| {
-            let is_live = horizon < whole.expires();
-            if is_live {
-                lists = lists.plus(whole.footprint());
-            } else {
-                count_dropped(whole.quota.as_ref());
-            }
-            is_live
-        });
-        self.lists = lists;
-        self.sweep_at = self.states.len().saturating_mul(2);
-        before.saturating_sub(self.states.len())
-    }
-
-    fn shrink(&mut self) {
-        if self.states.capacity() > self.states.len().saturating_mul(MAX_ROOM_PER_WHOLE) {
-            self.states.shrink_to_fit();
-        }
-    }
-
-    fn footprint(&self) -> Footprint {
-        let states = self.lists.states.wrapping_add(self.states.allocation_size());
-        Footprint { states, ..self.lists }
-    }
-
-    fn max_growth(&self) -> usize {
-        if self.states.len() < self.states.capacity() { 0 } else { self.states.allocation_size() }
+        packed.chain(self.whole().map(|(fingerprint, state)| (fingerprint, state.clone())))
     }
 }
 
@@ -404,12 +354,6 @@ fn live_three_words(layout: &Layout, horizon: Time) -> impl FnMut(&ThreeWordReco
     }
 }
 
-fn count_dropped(quota: Option<&Arc<Quota>>) {
-    if let Some(quota) = quota {
-        quota.remove(1);
-    }
-}
-
 /// Counts a state in the quota of its policy, which may have been set after the state was written.
 fn move_to_quota(from: Option<&Arc<Quota>>, to: Option<&Arc<Quota>>) {
     if !quota::is_same(from, to) {
@@ -417,21 +361,5 @@ fn move_to_quota(from: Option<&Arc<Quota>>, to: Option<&Arc<Quota>>) {
         if let Some(quota) = to {
             quota.add();
         }
-    }
-}
-
-/// Passes fingerprints through: they are hashes already.
-#[derive(Default)]
-struct FingerprintHasher(u64);
-
-impl Hasher for FingerprintHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {}
-
-    fn write_u64(&mut self, fingerprint: u64) {
-        self.0 = fingerprint;
     }
 }

@@ -85,8 +85,7 @@ impl Indices {
         quota: Option<&Arc<Quota>>,
         is_named: bool,
     ) -> Option<u32> {
-        let index =
-            self.free.iter_mut().step_by(step(is_named)).find_map(|free| free.take_next())?;
+        let index = self.free.iter_mut().step_by(step(is_named)).find_map(Free::take_next)?;
         places.get_or_allocate(index)?.open(terms, quota.cloned());
         self.of.insert(place_key(terms.to_words(), quota), index);
         Some(index)
