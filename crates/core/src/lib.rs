@@ -69,6 +69,7 @@ mod store;
 mod subject;
 mod suggest;
 mod time;
+mod walked;
 mod wide;
 
 pub use act::{Act, MAX_COST};

@@ -20,3 +20,6 @@ pub use crate::rule::{
     Capacity, FADE_DECAY, FADE_FLOOR, Footprint, Handle, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS,
     Packed, PackedOutcome, RESERVATION_TTL, State, Terms,
 };
+#[cfg(feature = "contract")]
+pub use crate::walked::take_walked;
+pub use crate::walked::walk;

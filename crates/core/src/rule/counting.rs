@@ -2,8 +2,10 @@
 
 use super::footprint::ListSize;
 use super::handle::Handle;
+use super::reservation::Reservation;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
+use crate::walked::walk;
 
 /// Maximum value of any counter or level. Whole numbers up to here, and the sum of two, are exact
 /// in a double, which is what the Redis scripts count in.
@@ -74,6 +76,21 @@ pub(crate) trait Counting {
 
     /// Returns how much of an earlier cost could still be refunded.
     fn refundable(&self, state: &Self::State, now: Time, taken: Taken) -> u64;
+
+    /// Lowers the `max_refund` of each reservation to what is refundable of it now.
+    fn cap_refundable(
+        &self,
+        state: Option<&Self::State>,
+        now: Time,
+        reservations: &mut [Reservation],
+    ) {
+        walk(reservations.len());
+        for reservation in reservations {
+            let refundable =
+                state.map_or(0, |state| self.refundable(state, now, reservation.taken()));
+            reservation.max_refund = reservation.max_refund.min(refundable);
+        }
+    }
 
     /// Returns how much less would be [refundable](Counting::refundable) of `other` if `taken` had
     /// been less by `cost`. This is all of it where all cost is in one level.

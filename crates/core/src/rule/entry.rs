@@ -11,6 +11,7 @@ use super::status::live;
 use crate::act::Act;
 use crate::error::Overdrawn;
 use crate::time::Time;
+use crate::walked::walk;
 
 /// What a limit has to do once the policy has decided.
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +120,7 @@ impl<S> Entry<S> {
     fn open_reservation(&self, now: Time, handle: Handle) -> Option<usize> {
         let is_open =
             |reservation: &Reservation| reservation.handle == handle && now < reservation.expires;
+        walk(self.reservations.len());
         self.reservations.iter().position(is_open)
     }
 
@@ -148,6 +150,7 @@ impl<S> Entry<S> {
     ) -> (Time, Entry<S>) {
         let (live, at) = self.live::<R>(now);
         let past = if live.is_some() { None } else { self.state.take() };
+        walk(self.reservations.len());
         let reservations = if command.can_fail { self.reservations.clone() } else { Vec::new() };
         self.drop_expired_reservations(command.now);
         (at, Entry { state: past, reservations })
@@ -160,6 +163,7 @@ impl<S> Entry<S> {
     }
 
     fn drop_expired_reservations(&mut self, now: Time) {
+        walk(self.reservations.len());
         self.reservations.retain(|reservation| now < reservation.expires);
         if let Some(capacity) = ListSize::of_vec(&self.reservations).shrunk() {
             self.reservations.shrink_to(capacity);
@@ -168,6 +172,7 @@ impl<S> Entry<S> {
 
     /// Makes room for another reservation. The oldest then stands as charged.
     fn evict_oldest_reservation(&mut self) {
+        walk(self.reservations.len());
         let oldest =
             self.reservations.iter().enumerate().min_by_key(|(_, reservation)| reservation.at);
         if let Some((index, _)) = oldest.filter(|_| self.reservations.len() >= MAX_RESERVATIONS) {
@@ -181,11 +186,7 @@ impl<S> Entry<S> {
     /// each refund therefore finds the least that was refundable since the reservation, which is
     /// exactly what settling it may refund.
     fn cap_refundable<R: Counting<State = S>>(&mut self, rule: &R, at: Time) {
-        let state = self.state.as_ref();
-        for reservation in &mut self.reservations {
-            let refundable = state.map_or(0, |state| reservation.refundable(rule, state, at));
-            reservation.max_refund = reservation.max_refund.min(refundable);
-        }
+        rule.cap_refundable(self.state.as_ref(), at, &mut self.reservations);
     }
 
     fn take<R: Counting<State = S>>(
@@ -214,6 +215,7 @@ impl<S> Entry<S> {
     fn reserve<R: Counting<State = S>>(&mut self, rule: &R, at: Time, command: &Command) {
         if let (Act::Reserve, true, Some(handle)) = (command.act, command.allowed, command.handle) {
             self.drop_expired_reservations(command.now);
+            walk(self.reservations.len());
             self.reservations.retain(|reservation| reservation.handle != handle);
             self.evict_oldest_reservation();
             let mut reservation = Reservation::new(handle, at, command.cost, command.now);
@@ -285,6 +287,7 @@ impl<S> Entry<S> {
     ) {
         let less = settled.estimate.saturating_sub(actual);
         let least_since = least.saturating_sub(less);
+        walk(self.reservations.len());
         for reservation in &mut self.reservations {
             let less = rule.overlap(less, settled.taken(), reservation.taken());
             let mut capped = reservation.max_refund.saturating_sub(less);
@@ -315,6 +318,7 @@ impl<S> Entry<S> {
     /// Releases the leases under the handle, and forgets its reservation.
     fn release<R: Counting<State = S>>(&mut self, rule: &R, command: &Command) -> bool {
         let Some(handle) = command.handle else { return false };
+        walk(self.reservations.len());
         self.reservations.retain(|reservation| reservation.handle != handle);
         if self.live::<R>(command.now).0.is_none() {
             return false;

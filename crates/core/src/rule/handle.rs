@@ -8,7 +8,7 @@ const BYTES: usize = 16;
 /// States keep only this, whatever the client chose as its id and keys: it takes the same memory for
 /// all of them and gives none of them away. The store chooses the hash, since it knows what it has to
 /// withstand; [`OpStorage::hash_handle`](crate::storage::OpStorage::hash_handle) says what is hashed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Handle(pub [u8; BYTES]);
 
 impl Handle {

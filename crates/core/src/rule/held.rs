@@ -15,8 +15,10 @@ use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
 use super::footprint::ListSize;
 use super::handle::Handle;
 use super::params::RuleParams;
+use super::reservation::Reservation;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
+use crate::walked::walk;
 
 /// At most `capacity` leases, each for `ttl`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,11 +102,13 @@ impl HeldState {
     /// Returns how much is held.
     fn used(&self, now: Time) -> u64 {
         let ended = self.leases.range(..self.ended(now));
+        walk(ended.len());
         ended.fold(self.total, |total, lease| total.saturating_sub(lease.count))
     }
 
     fn drop_ended(&mut self, now: Time) {
         while self.leases.front().is_some_and(|lease| lease.ends <= now) {
+            walk(1);
             let ended = self.leases.pop_front();
             self.total = self.total.saturating_sub(ended.map_or(0, |lease| lease.count));
         }
@@ -119,6 +123,7 @@ impl HeldState {
 
     fn insert(&mut self, lease: Lease) {
         let index = self.leases.partition_point(|other| other.ends <= lease.ends);
+        walk(index.min(self.leases.len().saturating_sub(index)));
         self.total = self.total.saturating_add(lease.count);
         self.leases.insert(index, lease);
     }
@@ -126,6 +131,7 @@ impl HeldState {
     /// Ends up to `count` of the leases that match, the last to end first.
     fn end(&mut self, now: Time, count: u64, matches: impl Fn(&Lease) -> bool) {
         self.drop_ended(now);
+        walk(self.leases.len().saturating_mul(2));
         let mut left = count;
         for lease in self.leases.iter_mut().rev().filter(|lease| matches(lease)) {
             if left == 0 {
@@ -142,6 +148,7 @@ impl HeldState {
 
     /// Adds to the last to end of the leases under the handle.
     fn grow(&mut self, handle: Handle, count: u64) {
+        walk(self.leases.len());
         if let Some(lease) = self.leases.iter_mut().rev().find(|lease| lease.has_handle(handle)) {
             lease.count = lease.count.saturating_add(count);
             self.total = self.total.saturating_add(count);
@@ -150,6 +157,7 @@ impl HeldState {
 
     /// Lets the leases that match end at `ends`.
     fn move_to(&mut self, ends: Time, matches: impl Fn(&Lease) -> bool) {
+        walk(self.leases.len().saturating_mul(2));
         let (mut moved, kept): (VecDeque<Lease>, VecDeque<Lease>) =
             self.leases.drain(..).partition(matches);
         self.leases = kept;
@@ -207,6 +215,7 @@ impl Counting for Held {
         let room = self.capacity.saturating_sub(cost);
         let mut used = state.used(now);
         for lease in state.live(now) {
+            walk(1);
             used = used.saturating_sub(lease.count);
             if used <= room {
                 return lease.ends;
@@ -233,8 +242,39 @@ impl Counting for Held {
     }
 
     fn refundable(&self, state: &HeldState, now: Time, taken: Taken) -> u64 {
+        walk(state.leases.len());
         let matching = state.live(now).filter(|lease| lease.has_handle(taken.handle));
         matching.fold(0, |sum, lease| sum.saturating_add(lease.count))
+    }
+
+    /// In one pass over the leases, however many reservations there are.
+    fn cap_refundable(
+        &self,
+        state: Option<&HeldState>,
+        now: Time,
+        reservations: &mut [Reservation],
+    ) {
+        if reservations.is_empty() {
+            return;
+        }
+        let none = |reservation: &Reservation| (reservation.handle, 0_u64);
+        let mut held: Vec<(Handle, u64)> = reservations.iter().map(none).collect();
+        held.sort_unstable();
+        let held_by = |held: &[(Handle, u64)], handle| {
+            held.binary_search_by_key(&handle, |(handle, _)| *handle).ok()
+        };
+        walk(state.map_or(0, |state| state.leases.len()).saturating_add(reservations.len()));
+        for lease in state.into_iter().flat_map(|state| state.live(now)) {
+            let index = lease.handle.and_then(|handle| held_by(&held, handle));
+            if let Some((_, sum)) = index.and_then(|index| held.get_mut(index)) {
+                *sum = sum.saturating_add(lease.count);
+            }
+        }
+        for reservation in reservations {
+            let sum = held_by(&held, reservation.handle).and_then(|index| held.get(index));
+            let refundable = sum.map_or(0, |(_, sum)| *sum);
+            reservation.max_refund = reservation.max_refund.min(refundable);
+        }
     }
 
     /// Each handle has its own leases.
@@ -260,6 +300,7 @@ impl Counting for Held {
     ) -> Result<bool, Overdrawn> {
         let matching = |lease: &Lease| now < lease.ends && lease.has_handle(taken.handle);
         let used = state.as_ref().map_or(0, |state| state.used(now));
+        walk(state.as_ref().map_or(0, |state| state.leases.len()));
         match state {
             Some(state) if state.leases.iter().any(matching) => {
                 if used.saturating_add(cost) > MAX_COUNT {
@@ -278,6 +319,7 @@ impl Counting for Held {
     }
 
     fn holds(state: &HeldState, now: Time, handle: Handle) -> bool {
+        walk(state.leases.len());
         state.live(now).any(|lease| lease.has_handle(handle))
     }
 
@@ -293,6 +335,7 @@ impl Counting for Held {
     fn renew(&self, state: &mut Option<HeldState>, now: Time, handle: Handle) -> bool {
         let Some(state) = state else { return false };
         let ends = now.after(self.ttl);
+        walk(state.leases.len());
         let renewed = |lease: &Lease| lease.has_handle(handle) && lease.ends < ends;
         if !state.live(now).any(renewed) {
             return false;

@@ -14,7 +14,7 @@ pub const MAX_RESERVATIONS: usize = 1024;
 
 /// An open reservation.
 #[derive(Debug, Clone)]
-pub(super) struct Reservation {
+pub(crate) struct Reservation {
     pub(super) handle: Handle,
     /// When its cost was taken.
     pub(super) at: Time,

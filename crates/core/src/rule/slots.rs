@@ -18,6 +18,7 @@ use super::handle::Handle;
 use super::params::RuleParams;
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
+use crate::walked::walk;
 
 /// Maximum number of slots of one key. One of them may have ended since the newest one began.
 pub const MAX_SLOTS: usize = MAX_ENTRIES + 1;
@@ -96,7 +97,8 @@ impl SlotsState {
     /// Returns the cost that counts at `now`.
     fn used(&self, now: Time) -> u64 {
         let past = self.slots.iter().take_while(|slot| self.end_of(slot) <= now);
-        let past = past.fold(0_u64, |sum, slot| sum.saturating_add(slot.count));
+        let past =
+            past.inspect(|_| walk(1)).fold(0_u64, |sum, slot| sum.saturating_add(slot.count));
         self.total.saturating_sub(past)
     }
 
@@ -113,6 +115,7 @@ impl SlotsState {
             if self.slots.len() == 1 || self.end_of(oldest) > instant {
                 break;
             }
+            walk(1);
             self.total = self.total.saturating_sub(oldest.count);
             self.slots.pop_front();
         }
@@ -125,6 +128,7 @@ impl SlotsState {
     fn add(&mut self, start: Time, cost: u64) {
         self.total = self.total.saturating_add(cost);
         let index = self.slots.partition_point(|slot| slot.start < start);
+        walk(index.min(self.slots.len().saturating_sub(index)));
         match self.slots.get_mut(index) {
             Some(slot) if slot.start == start => slot.count = slot.count.saturating_add(cost),
             _ => self.slots.insert(index, Slot { start, count: cost }),
@@ -136,6 +140,7 @@ impl SlotsState {
         if self.slots.len() < MAX_SLOTS || self.slots.iter().any(|slot| slot.start == start) {
             return false;
         }
+        walk(self.slots.len());
         let instant = Slots::instant(self).max(start);
         let ended = self.slots.iter().take_while(|slot| self.end_of(slot) <= instant).count();
         self.slots.len().saturating_sub(ended) >= MAX_SLOTS
@@ -158,6 +163,7 @@ impl SlotsState {
         slot.count = slot.count.saturating_sub(taken);
         self.total = self.total.saturating_sub(taken);
         if slot.count == 0 {
+            walk(index.min(self.slots.len().saturating_sub(index)));
             self.slots.remove(index);
         }
         taken
@@ -209,6 +215,7 @@ impl Counting for Slots {
         let room = self.capacity.saturating_sub(cost);
         let mut used = state.total;
         for slot in &state.slots {
+            walk(1);
             used = used.saturating_sub(slot.count);
             if used <= room {
                 return state.end_of(slot);
@@ -248,6 +255,7 @@ impl Counting for Slots {
         let Some(slots) = state else { return };
         let mut left = cost.min(slots.used(now));
         while let (1.., Some(newest)) = (left, slots.slots.len().checked_sub(1)) {
+            walk(1);
             left = left.saturating_sub(slots.remove(newest, left));
         }
         normalize(state, now);

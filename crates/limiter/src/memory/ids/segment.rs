@@ -2,6 +2,7 @@
 
 use hashbrown::HashTable;
 use tollgate_core::Time;
+use tollgate_core::storage::walk;
 
 use super::record::{IdKey, Record, Slot};
 
@@ -59,6 +60,7 @@ impl Segment {
     /// Looks at some slots, and removes the records that have expired at `horizon`. Passes each of them to
     /// `removed`.
     pub(super) fn sweep(&mut self, slots: usize, horizon: Time, mut removed: impl FnMut(Record)) {
+        walk(slots.min(self.slots()));
         for _ in 0..slots.min(self.slots()) {
             let expired = match slot_of(&self.chunks, self.cursor) {
                 Some(Slot::Used(record)) => Some(*record).filter(|it| it.expires <= horizon),
@@ -74,6 +76,7 @@ impl Segment {
     /// Removes any record to make room for another one: one that has not been looked at for long.
     pub(super) fn evict(&mut self) -> Option<Record> {
         for _ in 0..self.slots() {
+            walk(1);
             let slot = slot_of(&self.chunks, self.cursor).copied();
             self.advance();
             if let Some(Slot::Used(record)) = slot {

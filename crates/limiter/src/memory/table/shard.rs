@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::Time;
-use tollgate_core::storage::{Footprint, State};
+use tollgate_core::storage::{Footprint, State, walk};
 
 use super::hash_table::HashTable;
 use super::layout::Layout;
@@ -215,6 +215,7 @@ impl Shard {
     }
 
     fn sweep(&mut self, layout: &Layout, fingerprint: u64, slots: usize, horizon: Time) -> usize {
+        walk(slots.min(self.one_word.slots().max(self.three_words.slots())));
         let keep = live_one_word(layout, horizon);
         let one = self.one_word.sweep(&mut self.one_word_len, fingerprint, slots, keep);
         let keep = live_three_words(layout, horizon);
@@ -313,6 +314,7 @@ impl Shard {
 
     /// Iterates over the indices of the terms of all records.
     pub(crate) fn terms_indices(&self) -> impl Iterator<Item = u32> {
+        walk(self.one_word.slots().saturating_add(self.three_words.slots()));
         let one = self.one_word.iter().map(|record| split_one_word(*record).0);
         one.chain(self.three_words.iter().map(|record| split_three_words(*record).0))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tollgate_core::Time;
-use tollgate_core::storage::{Footprint, State};
+use tollgate_core::storage::{Footprint, State, walk};
 
 use super::quota::{self, Quota, QuotaRef, count_dropped};
 use super::shard::Changed;
@@ -155,6 +155,7 @@ impl WholeStates {
     }
 
     fn sweep(&mut self, horizon: Time) -> usize {
+        walk(self.states.len());
         let before = self.states.len();
         let mut lists = Footprint::default();
         self.states.retain(|_, whole| {
