@@ -2,12 +2,12 @@
 //!
 //! [`table`] is how states are kept: a hash, keyed with a secret, spreads keys over shards; a shard
 //! is ordinary code under a lock. [`ops`] is how operations are decided over it. `check_*` are the
-//! fast paths for one limit of one key without an id, `apply_*` take any operation, and `decide_*`
-//! call the core.
+//! fast paths for checks without an id, `apply_*` take any operation, and `decide_*` call the core.
 //!
-//! # The path of a check
+//! # The path of an operation
 //!
-//! A step that cannot decide passes the check on to the next one.
+//! A step that cannot decide passes the operation on to the next one. A check of one limit of one key, without an id,
+//! begins at step 1 if the states of the limit have a fixed size; every other operation begins at step 5.
 //!
 //! | step | decides if | locks |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | 2. `check_one_word` | the key has a one-word record, written under the terms of the limit | its shard |
 //! | 3. `check_three_words` | the same as 1 and 2 for a three-word record; only [`Limiter::check`](crate::Limiter::check) takes this step | nothing, or its shard |
 //! | 4. `check_or_insert` | the key has a three-word record under the terms of the limit; or it has no state, its state fits a record, and there is room | its shard |
-//! | 5. `apply_batch` of one operation | always: see below | its shard |
-//!
-//! Operations that are not a check of one limit without an id begin at step 5.
+//! | 5. `check_several` | it is a check of two to four limits without an id, and all states are records, written under the terms of their limits | the shards of its subjects |
+//! | 6. `apply_to_whole` | it is on one limit, and its state lies whole, as slots and leases do; or there is none yet, and there is room | its shard |
+//! | 7. `apply_batch` of one operation | always: see below | the shards of its subjects |
 //!
 //! # The path of a batch
 //!
@@ -28,10 +28,11 @@
 //! |---|---|
 //! | 1. `check_locked` | it is a check of one limit without an id, and the key has a one-word record under the terms of the limit |
 //! | 2. `apply_locked` | it is such a check, and the key has a three-word record, or no state, as in step 4 above |
-//! | 3. `decide_locked` | its id is remembered: the decision is returned again |
-//! | 4. `decide_states` | always: takes the states out of the table, calls the core's `decide`, puts them back |
+//! | 3. `check_several` | as in step 5 above |
+//! | 4. `decide_locked` | its id is remembered: the decision is returned again |
+//! | 5. `decide_states` | always: takes the states out of the table, calls the core's `decide`, puts them back |
 //!
-//! In step 4, a store without room for the missing states, or for what the others may grow by, first drops
+//! In step 5, a store without room for the missing states, or for what the others may grow by, first drops
 //! states that have reset (`make_room`). If there may still be no room, `decide_when_full` decides.
 
 mod builder;

@@ -168,7 +168,7 @@ impl MemoryStore {
     /// store: a flood of new keys on it then leaves the other policies their room. `None` removes the bound. What
     /// needs more is decided by [`when_full`](crate::MemoryStoreBuilder::when_full).
     ///
-    /// States that are there already may not count. Make limiters of the policy afterwards.
+    /// States that are there already may not count until they have reset. Make limiters of the policy afterwards.
     ///
     /// ```
     /// use std::num::NonZeroUsize;

@@ -24,12 +24,24 @@ impl MemoryStore {
         if let Some(decision) = self.ids.find(self.secret, op, handle, now) {
             return Ok(decision);
         }
-        let mut outcome = self.decide_states(op, handle, items, locked, now)?;
+        let outcome = self.decide_states(op, handle, items, locked, now)?;
+        Ok(self.remember(op, handle, outcome, now))
+    }
+
+    /// Remembers an operation that was done, if it has an id. Returns the decision.
+    #[inline]
+    pub(super) fn remember(
+        &self,
+        op: &Op<'_>,
+        handle: Option<Handle>,
+        mut outcome: Outcome,
+        now: Time,
+    ) -> Decision {
         if op.concerns_ids() {
             let horizon = self.layout.horizon(now);
             self.ids.record(self.secret, op, handle, &mut outcome, (now, horizon));
         }
-        Ok(outcome.decision)
+        outcome.decision
     }
 
     /// Decides over the states of the items, which are taken out for it and put back.

@@ -35,13 +35,7 @@ impl MemoryStore {
         } else {
             self.decide_new(op, handle, (shard, fingerprint), now)
         };
-        Some(outcome?.map(|mut outcome| {
-            if op.concerns_ids() {
-                let horizon = self.layout.horizon(now);
-                self.ids.record(self.secret, op, handle, &mut outcome, (now, horizon));
-            }
-            outcome.decision
-        }))
+        Some(outcome?.map(|outcome| self.remember(op, handle, outcome, now)))
     }
 
     /// Decides over a state that is not packed. Returns `None` if it may grow and there is no room.
