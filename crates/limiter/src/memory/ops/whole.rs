@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use tollgate_core::storage::{Handle, LimitStorage as _, OpStorage as _, Outcome, State, decide};
+use tollgate_core::storage::{Handle, LimitStorage as _, Outcome, State, decide};
 use tollgate_core::{Decision, Op, StoreError, Time};
 
 use super::few_shards::OneShard;
