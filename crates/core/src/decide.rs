@@ -23,6 +23,13 @@ pub struct Outcome {
     pub forget_id: bool,
 }
 
+impl Outcome {
+    /// The outcome of a check without an id.
+    pub(crate) fn of_check(decision: Decision) -> Outcome {
+        Outcome { decision, remember_until: None, forget_id: false }
+    }
+}
+
 /// Decides one operation over the states of its limits, in order, and changes them.
 ///
 /// A store in this process calls this for every operation, except where

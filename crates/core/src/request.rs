@@ -18,8 +18,8 @@ use crate::operation::{Item, Op};
 use crate::policy::Policy;
 use crate::subject::{Id, Key, Name, Subject};
 
-/// The items of an operation. Few policies have more than four limits.
-pub type Items<'a> = SmallVec<[Item<'a>; 4]>;
+/// The items of an operation. Most policies have one or two limits.
+pub type Items<'a> = SmallVec<[Item<'a>; 2]>;
 
 /// What a caller asks for: keys, costs, an id and a factor.
 ///

@@ -21,6 +21,7 @@ mod flow;
 mod footprint;
 mod handle;
 mod held;
+mod in_place;
 mod pack;
 mod packed;
 mod params;
@@ -220,6 +221,19 @@ impl Rule {
     ) -> Option<(Decision, u64)> {
         let Rule::Flow(flow) = self else { return None };
         packed::check_word(flow, word, origin, cost, now)
+    }
+
+    pub(crate) fn check_in_place(
+        &self,
+        stored: &mut State,
+        cost: u64,
+        now: Time,
+    ) -> Option<Decision> {
+        match self {
+            Rule::Slots(slots) => in_place::check_in_place(slots, stored, cost, now),
+            Rule::Held(held) => in_place::check_in_place(held, stored, cost, now),
+            _ => None,
+        }
     }
 
     #[inline]

@@ -51,6 +51,18 @@ fn fast_paths(
     (by_words.map(|outcome| outcome.decision), by_word.map(|(decision, _)| decision))
 }
 
+/// A check over a state that is not packed, which is then changed.
+fn in_place(
+    limit: &Limit,
+    before: Option<&State>,
+    cost: u64,
+    now: Time,
+) -> Option<(Decision, State)> {
+    let mut state = before?.clone();
+    let outcome = limit.check_in_place(&mut state, cost, now)?;
+    Some((outcome.decision, state))
+}
+
 /// Generates the time since the step before, a cost, whether the first limit is used, and what to
 /// do.
 fn step() -> impl Strategy<Value = (u64, u64, bool, Act)> {
@@ -69,7 +81,12 @@ fn check_steps(limits: [&Limit; 2], steps: &[(u64, u64, bool, Act)]) -> Result<(
         now = Time::from_micros(now.as_micros() + jump).unwrap();
         let limit = limits[usize::from(!first)];
         let (by_words, by_word) = fast_paths(limit, state.as_ref(), *cost, now);
+        let changed = in_place(limit, state.as_ref(), *cost, now);
         let result = apply(limit, &mut state, *act, *cost, now);
+        if let (Act::Check, Some((decision, changed))) = (*act, changed) {
+            prop_assert_eq!(result.as_ref().ok(), Some(&decision));
+            prop_assert_eq!(bytes(&changed), bytes(state.as_ref().unwrap()));
+        }
         if *act == Act::Check {
             let decided = result.ok();
             prop_assert!(by_words.is_none() || by_words == decided, "{by_words:?} {decided:?}");
@@ -92,11 +109,16 @@ fn lasts_until_it_expires(state: Option<&State>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn bytes(state: &State) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    state.write_to(&mut bytes);
+    bytes
+}
+
 /// Returns the state after writing and reading it, and packing and unpacking it if possible.
 fn through_bytes(state: Option<State>) -> Result<Option<State>, TestCaseError> {
     let Some(state) = state else { return Ok(None) };
-    let mut bytes = Vec::new();
-    state.write_to(&mut bytes);
+    let bytes = bytes(&state);
     for short in 0..bytes.len() {
         prop_assert!(State::read_from(&mut &bytes[..short]).is_none());
     }
@@ -118,6 +140,20 @@ fn fast_paths_agree_with_decide() {
             check_steps([&limits[0], &limits[1]], &steps)
         });
         result.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+    }
+}
+
+#[test]
+fn slots_and_leases_are_checked_in_place() {
+    for line in ["sliding-log 3/h", "sliding-counters 3/h", "concurrency 3 ttl 1h"] {
+        let limit: Limit = line.parse().unwrap();
+        let mut state = None;
+        assert!(apply(&limit, &mut state, Act::Check, 1, Time::EPOCH).unwrap().allowed);
+        for expected in [Some(true), Some(true), Some(false)] {
+            let outcome = limit.check_in_place(state.as_mut().unwrap(), 1, Time::EPOCH);
+            assert_eq!(outcome.map(|outcome| outcome.decision.allowed), expected, "{line}");
+        }
+        assert!(limit.check_in_place(state.as_mut().unwrap(), 0, Time::EPOCH).is_none());
     }
 }
 

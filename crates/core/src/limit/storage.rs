@@ -5,8 +5,9 @@ use std::hash::Hasher;
 
 use super::{Limit, numbers};
 use crate::act::MAX_COST;
+use crate::decide::Outcome;
 use crate::decision::{Decision, LimitStatus};
-use crate::rule::{PackedOutcome, Terms};
+use crate::rule::{PackedOutcome, State, Terms};
 use crate::sealed::Sealed;
 use crate::time::Time;
 
@@ -71,6 +72,12 @@ pub trait LimitStorage: Sealed {
     /// `decide` has to be called.
     #[must_use]
     fn peek_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<LimitStatus>;
+
+    /// Checks this limit over a state that is not packed, and changes it. Returns what
+    /// [`decide`](crate::storage::decide) does for a check without an id; `None` if that has to be called. Nothing has
+    /// changed then.
+    #[must_use]
+    fn check_in_place(&self, state: &mut State, cost: u64, now: Time) -> Option<Outcome>;
 
     /// Returns whether another limit counts by the same rule with the same numbers. They may differ in their line,
     /// their subject and their unit.
@@ -152,6 +159,14 @@ impl LimitStorage for Limit {
             return None;
         }
         self.rule().peek_word(word, origin, cost, now)
+    }
+
+    #[inline]
+    fn check_in_place(&self, state: &mut State, cost: u64, now: Time) -> Option<Outcome> {
+        if self.needs_decide(cost) {
+            return None;
+        }
+        self.rule().check_in_place(state, cost, now).map(Outcome::of_check)
     }
 
     #[inline]

@@ -55,6 +55,11 @@ impl<S> Entry<S> {
         self.state.as_ref().filter(|_| self.reservations.is_empty())
     }
 
+    /// As [`state_alone`](Entry::state_alone), to change it.
+    pub(super) fn state_alone_mut(&mut self) -> Option<&mut Option<S>> {
+        self.reservations.is_empty().then_some(&mut self.state)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.state.is_none() && self.reservations.is_empty()
     }

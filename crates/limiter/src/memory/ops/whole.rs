@@ -7,6 +7,7 @@ use tollgate_core::{Decision, Op, StoreError, Time};
 
 use super::few_shards::OneShard;
 use super::several::Shards as _;
+use super::single_check::SingleCheck;
 use crate::memory::store::MemoryStore;
 use crate::memory::table::shard::Shard;
 
@@ -55,7 +56,10 @@ impl MemoryStore {
             now,
             |state| {
                 let has_room = self.memory.has_room(State::max_growth(state.as_ref(), op.act));
-                has_room.then(|| decide(op, handle, slice::from_mut(state), now))
+                has_room.then(|| match check_in_place(op, state, now) {
+                    Some(outcome) => Ok(outcome),
+                    None => decide(op, handle, slice::from_mut(state), now),
+                })
             },
         )?;
         self.memory.count(changed.footprint);
@@ -102,4 +106,10 @@ impl MemoryStore {
         }
         Some(outcome)
     }
+}
+
+/// Decides a plain check over a state, which is nearly every operation. `None` if this needs `decide`.
+fn check_in_place(op: &Op<'_>, state: &mut Option<State>, now: Time) -> Option<Outcome> {
+    let (check, _) = SingleCheck::of(op)?;
+    check.limit.check_in_place(state.as_mut()?, check.cost, now)
 }

@@ -16,7 +16,7 @@ use tollgate_core::{Limit, Span, Time};
 
 use self::indices::{Indices, place_key};
 use self::marks::Marks;
-use self::place::{Place, Places};
+use self::place::Places;
 use super::quota::{Quota, QuotaRef};
 use crate::hash::index_in;
 
@@ -75,8 +75,10 @@ impl TermsList {
     /// version afterwards.
     #[inline(always)]
     pub(crate) fn are_of(&self, index: u32, limit: &Limit) -> bool {
-        let words = self.places.get(index).map(Place::words);
-        words.is_some() && words == limit.terms().map(Terms::to_words)
+        let (Some(place), Some(terms)) = (self.places.get(index), limit.terms()) else {
+            return false;
+        };
+        place.has(terms.to_words())
     }
 
     /// Returns the quota that states under the index of a record count in. The shard of the record is locked.

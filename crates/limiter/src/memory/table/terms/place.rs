@@ -1,6 +1,5 @@
 //! What an index stands for: terms, and the quota that states under them count in.
 
-use std::array;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -45,9 +44,18 @@ impl Place {
 
     #[inline]
     pub(super) fn words(&self) -> [u64; 4] {
-        array::from_fn(|word| {
-            self.words.get(word).map_or(u64::MAX, |word| word.load(Ordering::Relaxed))
-        })
+        self.words.each_ref().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Returns whether these are its words. One after the other: to compare them as a whole, the processor would have
+    /// to wait until all are written to memory.
+    #[inline(always)]
+    pub(super) fn has(&self, [a, b, c, d]: [u64; 4]) -> bool {
+        let [first, second, third, fourth] = &self.words;
+        first.load(Ordering::Relaxed) == a
+            && second.load(Ordering::Relaxed) == b
+            && third.load(Ordering::Relaxed) == c
+            && fourth.load(Ordering::Relaxed) == d
     }
 
     #[inline]
@@ -63,7 +71,7 @@ impl Place {
     }
 
     pub(super) fn is(&self, terms: &Terms, quota: Option<&Arc<Quota>>) -> bool {
-        self.words() == terms.to_words() && quota::is_same(self.quota().as_ref(), quota)
+        self.has(terms.to_words()) && quota::is_same(self.quota().as_ref(), quota)
     }
 
     pub(super) fn is_used(&self) -> bool {
