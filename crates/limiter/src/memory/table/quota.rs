@@ -70,7 +70,7 @@ pub(crate) fn is_same(one: Option<&Arc<Quota>>, other: Option<&Arc<Quota>>) -> b
 /// The quotas of a store. One that was set stays for the life of the store, since states count in it.
 #[derive(Debug, Default)]
 pub(crate) struct Quotas {
-    /// Whether there are any. Mostly there are none, and then nobody takes the lock.
+    /// Whether there are any. Mostly there are none, and no lock is taken.
     any: AtomicBool,
     by_policy: RwLock<HashMap<Name, Arc<Quota>>>,
 }

@@ -104,7 +104,7 @@ impl Indices {
         }
     }
 
-    /// After all shards have marked the indices of their records: closes what nobody uses, and frees what was closed
+    /// After all shards have marked the indices of their records: closes what is not in use, and frees what was closed
     /// a round ago and is still not used. Returns whether anything changed.
     ///
     /// Why two rounds: a thread that has just found the index of a place that is closed meanwhile, and is about to

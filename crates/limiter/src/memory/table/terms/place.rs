@@ -15,19 +15,19 @@ const MORE_PAGES: usize = 15;
 pub(super) const PLACES: u32 = 4_096;
 const _: () = assert!(PLACES as usize == PAGE_LEN * (MORE_PAGES + 1));
 
-/// The words of a place that nobody uses: no terms have them.
+/// The words of an unused place: no terms have them.
 const UNUSED: [u64; 4] = [u64::MAX; 4];
 
 /// Terms and a quota, which are read without a lock.
 ///
-/// They change only while no record has the index of the place, and nobody is about to write one. So they never change
+/// They change only while no record has the index of the place, and no thread is about to write one. So they never change
 /// under a reader who has locked the shard of a record with this index.
 pub(super) struct Place {
     /// The words of the terms.
     words: [AtomicU64; 4],
     /// Whether no more records get its index.
     is_closed: AtomicBool,
-    /// Whether there is a quota. Mostly there is none, and then nobody takes the lock.
+    /// Whether there is a quota. Mostly there is none, and no lock is taken.
     has_quota: AtomicBool,
     quota: RwLock<QuotaRef>,
 }
@@ -146,7 +146,7 @@ impl Places {
         self.get(index)
     }
 
-    /// Iterates over the places that somebody uses, with their indices.
+    /// Iterates over the places in use, with their indices.
     pub(super) fn used(&self) -> impl Iterator<Item = (u32, &Place)> {
         let places = (0..PLACES).filter_map(|index| Some((index, self.get(index)?)));
         places.filter(|(_, place)| place.is_used())
