@@ -15,9 +15,9 @@
 --
 -- Expects, read only (`live` to `refundable` come from the included sections):
 -- luacheck: read globals time cost pack unpack
--- luacheck: read globals live reset_at found_at refundable
+-- luacheck: read globals live reset_at refundable find_row details_of number_of left_of cut_row
 -- Expects and assigns (`limit`: see README.md):
--- luacheck: globals limit allowed changed overdrawn applied open most first_expiry last_expiry
+-- luacheck: globals limit allowed changed overdrawn applied open free_row most apart
 -- Placeholders (see README.md):
 -- luacheck: read globals TAKES COUNT_DENIED OVERDRAWN
 
@@ -63,8 +63,10 @@ end
 --: take_keeping_reservations
 if limit.reservations_at then
   --+ open_reservations
+  --+ define_rows
   --+ define_walk
   --+ cap_before_taking
+  --+ drop_expired_reservations
   --+ take
   --+ save
   --+ save_reservations
@@ -96,10 +98,12 @@ do
   --+ summarize_old
   if allowed or COUNT_DENIED then
     --+ open_reservations
+    --+ define_rows
     --+ define_walk
     if cost > 0 then
       local debt_too_large
       --+ cap_before_taking
+      --+ drop_expired_reservations
       --+ take
       --+ check_debt
       --+ save
@@ -123,6 +127,7 @@ do
   --+ old_expiry
   if live and TAKES then
     --+ open_reservations
+    --+ define_rows
     --+ define_walk
     --+ drop_expired_reservations
     --+ give
@@ -145,12 +150,14 @@ end
 -- luacheck: read globals handle
 do
   --+ open_reservations
-  --+ find_reservation
+  --+ define_rows
   local settled, settled_at, settled_amount, settled_left = false, 0, 0, 0
-  if found_at then
-    local expires_at
-    settled_at, settled_amount, settled_left, expires_at = unpack('<I7I4I7I7', open, found_at)
-    settled = time < expires_at
+  local settled_row = find_row(handle)
+  if settled_row then
+    local _
+    _, settled_amount = details_of(settled_row)
+    settled_at, settled_left = number_of('t', settled_row), left_of(settled_row)
+    settled = time < number_of('e', settled_row)
   end
   local at = time
   -- If the clock was stepped back, the operation is settled at the instant it was reserved, not before.
@@ -160,26 +167,34 @@ do
   local applied = false
   if settled then
     --+ define_walk
-    --+ cut_reservation
-    local open_before, most_before, first_before, last_before = open, most, first_expiry, last_expiry
+    local open_before, free_before, most_before = open, free_row, most
+    cut_row(settled_row)
     local actual, debt_too_large, least = cost, false, 0
-    --+ cap_before_taking
     if actual > settled_amount then
       local cost = actual - settled_amount
+      --+ cap_before_taking
       --+ convert_cost
       --+ charge_at
       if debt_too_large then return pack('<BI7', OVERDRAWN, time) end
     else
-      local taken_at, holder, cost, refundable = settled_at, handle, settled_amount - actual, 0
+      local taken_at, cost, refundable = settled_at, settled_amount - actual, 0
       --+ refundable_of_one
       least = settled_left < refundable and settled_left or refundable
       if least < cost then cost = least end
       if cost > 0 then
+        --+ cap_before_taking
         --+ convert_cost
         --+ give_back
       end
     end
-    if not applied then open, most, first_expiry, last_expiry = open_before, most_before, first_before, last_before end
+    if applied then
+      --+ drop_expired_reservations
+    else
+      -- Nothing was taken or given, so that nothing is capped but what follows.
+      apart.parts, apart.changed = {}, {}
+      open, free_row, most = open_before, free_before, most_before
+      cut_row(settled_row)
+    end
     changed = true
     --+ cap_after_settling
     if applied then
@@ -228,6 +243,7 @@ end
 -- The reservations are kept after all if no limit had a lease (src/script/assemble.rs).
 do
   --+ open_reservations
+  --+ define_rows
   local removed, applied, found = false, false, true
   --+ drop_own_reservation
   local at = time
@@ -235,9 +251,7 @@ do
   --+ old_expiry
   --+ release
   if applied then
-    --+ define_walk
     --+ drop_expired_reservations
-    --+ cap_refundable
     --+ save
     changed = true
   end
@@ -258,8 +272,8 @@ do
   --+ renew
   if applied then
     --+ open_reservations
-    --+ define_walk
-    --+ cap_before_taking
+    --+ define_rows
+    --+ drop_expired_reservations
     --+ save
     --+ save_reservations
   end
@@ -271,6 +285,7 @@ end
 -- What src/cross_slot.rs reserved under a handle of its own now belongs to the caller's handle.
 do
   --+ open_reservations
+  --+ define_rows
   local removed, applied = false, false
   --+ commit_reservation
   local at = time

@@ -62,6 +62,10 @@ refundable = level
 -- luacheck: globals least
 least = level
 
+--: refundable_of_part
+-- luacheck: globals least same
+least, same = level, true
+
 --: overlap
 -- luacheck: globals overlap unspent
 overlap = unspent

@@ -86,6 +86,17 @@ do
   refundable = live and (counter == 2 and current or counter == 1 and previous) or 0
 end
 
+--: refundable_of_part
+-- luacheck: read globals oldest newest
+-- luacheck: globals least same
+if not live or newest + old_length < window_start or oldest >= window_start + old_length then
+  least, same = 0, true
+elseif oldest >= window_start and newest < window_start + old_length then
+  least, same = current, true
+elseif oldest + old_length >= window_start and newest < window_start then
+  least, same = previous, true
+end
+
 --: still_counted
 -- luacheck: globals least
 -- What is counted in a window is only lost with the window, unless windows get another length.
@@ -95,6 +106,17 @@ if live and old_length == length then least = MAX_COUNT end
 -- luacheck: globals overlap
 overlap = taken_at - taken_at % length == settled_at - settled_at % length
   and unspent or 0
+
+--: overlap_of_part
+-- luacheck: read globals oldest newest
+do
+  local start = settled_at - settled_at % length
+  if newest < start or oldest >= start + length then
+    overlap = 0
+  elseif oldest >= start and newest < start + length then
+    overlap = unspent
+  end
+end
 
 --: give_back
 do

@@ -128,14 +128,31 @@ do
   refundable = live and floor(level * power(old_decay, steps_between(taken_at, now, old_step))) or 0
 end
 
+--: refundable_of_part
+-- luacheck: read globals oldest newest
+-- luacheck: globals least same
+-- The longer ago it was taken, the more it was then.
+do
+  local taken_at, refundable = newest, 0
+  --+ refundable
+  least, taken_at = refundable, oldest
+  --+ refundable
+  same = refundable == least
+end
+
 --: begin_overlap
 --+ steps_between
+local known_steps, known_overlap = nil, 0
 
 --: overlap
--- luacheck: globals overlap
+-- luacheck: globals overlap known_steps known_overlap
+-- Many were taken in the same step.
 do
-  overlap = unspent > 0
-    and math.ceil(unspent * power(decay, steps_between(taken_at, settled_at, step))) or 0
+  local steps = steps_between(taken_at, settled_at, step)
+  if steps ~= known_steps then
+    known_steps, known_overlap = steps, math.ceil(unspent * power(decay, steps))
+  end
+  overlap = known_overlap
 end
 
 --: give_back

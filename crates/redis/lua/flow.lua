@@ -126,6 +126,10 @@ refundable = level
 --+ begin_refundable
 least = level
 
+--: refundable_of_part
+-- luacheck: globals least same
+least, same = level, true
+
 --: overlap
 -- luacheck: globals overlap unspent
 overlap = unspent

@@ -1,38 +1,86 @@
 -- Held: the rule of concurrency. Leases that end when they are released or expire.
 --
--- State: the size of what follows (4 bytes), how much all leases hold (7), and the leases in the order of their
--- ends, of equal ends the newest last. A lease has LEASE_BYTES: when it ends (7), how much it holds (7) and its
--- handle (16). They stay bytes: making a table of each of 9,000 took 14 ms.
+-- State: the size of what follows (4 bytes), how much all leases hold (7), how many blocks of leases there are (2) and
+-- their index (blocks.lua), and the leases that end last (`tail`), in the order of their ends, of equal ends the newest
+-- last. A lease has LEASE_BYTES: when it ends (7), how much it holds (7) and its handle (16). They stay bytes: making a
+-- table of each of 9,000 took 14 ms.
 --
--- Sections: see README.md. This rule's own: `tidy` and `insert` change `leases`; `own_leases` finds those of
--- `handle`, and `write_own` writes how much they hold; `release`, `renew` and `rename` are what only this rule does
--- for an operation.
+-- Sections: see README.md. This rule's own: `drop_ended`, `tidy` and `insert` change the leases. Those of one handle:
+-- leases.lua.
 --
 -- Expects, read only:
--- luacheck: read globals args at handle new_handle unpack pack sub find floor
+-- luacheck: read globals args at handle unpack pack sub change_part held
+-- luacheck: read globals blocks_apart ids tail_at passed drop_passed forget_blocks block_of block_for put_block
+-- luacheck: read globals place_after refill drop_last key_at apart_count index
 -- Expects and assigns (`limit` and `subject`: see README.md):
--- luacheck: globals limit subject allowed debt_too_large applied summary
+-- luacheck: globals limit subject allowed debt_too_large applied summary own
 -- Expects, in the sections about reservations:
--- luacheck: read globals holder settled_at
+-- luacheck: read globals settled_at open find_row number_of put_number
 -- Placeholders:
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES WITH_HANDLE
 
 --: load
--- `leases` are those that have not ended, `used` is how much they hold, `reset_at` when the last of them ends.
+-- `tail` and the blocks have the leases that have not ended, `used` is how much they hold, `reset_at` when the last of
+-- them ends.
 local cost, capacity, ttl = unpack('<I4I4I7', args, ARGUMENT)
-local live, reset_at, now, used, leases, has_ended = false, 0, at, 0, '', false
+local live, reset_at, now, used, tail = false, 0, at, 0, ''
+local blocks, index_at, past = 0, (limit.body_at or 0) + 13, 0
 if limit.body_at then
-  local size, total = unpack('<I4I7', subject.value, limit.body_at)
-  local first_at, past = limit.body_at + 11, limit.body_at + 4 + size
-  local last_end = unpack('<I7', subject.value, past - LEASE_BYTES)
-  live = now < last_end
+  local size
+  size, used, blocks = unpack('<I4I7I2', subject.value, limit.body_at)
+  past = limit.body_at + 4 + size
+end
+--+ read_blocks
+--+ thaw_and_freeze
+--+ define_blocks
+if limit.body_at then
+  reset_at = unpack('<I7', subject.value, past - LEASE_BYTES)
+  live = now < reset_at
   if live then
-    local lease_end, count = unpack('<I7I7', subject.value, first_at)
-    while lease_end <= now do
-      total, first_at, has_ended = total - count, first_at + LEASE_BYTES, true
-      lease_end, count = unpack('<I7I7', subject.value, first_at)
-    end
-    used, reset_at, leases = total, last_end, sub(subject.value, first_at, past - 1)
+    --+ drop_ended
+  else
+    used, reset_at = 0, 0
+    forget_blocks()
+  end
+end
+
+--: drop_ended
+tail = sub(subject.value, tail_at, past - 1)
+do
+  local sum, past_blocks, bytes, partly = passed(now)
+  used = used - sum
+  drop_passed(past_blocks, bytes, partly)
+end
+if #ids == 0 then
+  local place, lease_end, count = 1, unpack('<I7I7', tail)
+  while lease_end <= now do
+    used, place = used - count, place + LEASE_BYTES
+    lease_end, count = unpack('<I7I7', tail, place)
+  end
+  if place > 1 then tail = sub(tail, place) end
+end
+
+--: thaw_and_freeze
+-- A lease in a block is as in the tail.
+local function thaw(block) return block end
+local freeze = thaw
+
+--: entry_of_tail
+-- luacheck: read globals place
+-- luacheck: globals key amount
+key, amount = unpack('<I7I7', tail, place)
+
+--: unmark_block
+-- luacheck: read globals i
+change_part(blocks_apart, 'f' .. ids[i], false)
+
+--: mark_blocks
+-- Of each handle in a block two bytes stand in another part, by which it is found.
+for i, id in ipairs(ids) do
+  if blocks_apart.changed['b' .. id] then
+    local block, marks = block_of(i), {}
+    for place = 15, #block, LEASE_BYTES do marks[#marks + 1] = sub(block, place, place + 1) end
+    change_part(blocks_apart, 'f' .. id, table.concat(marks))
   end
 end
 
@@ -40,113 +88,91 @@ end
 if used + cost > capacity then allowed = false end
 
 --: insert
--- luacheck: read globals lease_end inserted
--- Inserts leases that end at `lease_end`, as bytes, after all that do not end later.
-if lease_end >= reset_at then
-  leases, reset_at = leases .. inserted, lease_end
+-- luacheck: read globals lease_end inserted amount
+-- Inserts leases that end at `lease_end` and hold `amount`, as bytes, after all that do not end later.
+if tail == '' or lease_end >= reset_at then
+  tail, reset_at = tail .. inserted, lease_end
+elseif #ids > 0 and lease_end < unpack('<I7', tail) then
+  local i = block_for(lease_end)
+  local block = block_of(i)
+  local bytes = place_after(block, lease_end)
+  put_block(i, sub(block, 1, bytes) .. inserted .. sub(block, bytes + 1), amount)
 else
-  local first, past = 0, #leases / LEASE_BYTES
-  while first < past do
-    local middle = floor((first + past) / 2)
-    if unpack('<I7', leases, middle * LEASE_BYTES + 1) > lease_end then past = middle else first = middle + 1 end
-  end
-  leases = sub(leases, 1, first * LEASE_BYTES) .. inserted .. sub(leases, first * LEASE_BYTES + 1)
+  local bytes = place_after(tail, lease_end)
+  tail = sub(tail, 1, bytes) .. inserted .. sub(tail, bytes + 1)
 end
 
 --: take
 do
-  local lease_end = now + ttl
+  local lease_end, amount = now + ttl, cost
   local inserted = pack('<I7I7c16', lease_end, cost, handle)
   --+ insert
   used, live = used + cost, true
 end
 
 --: check_debt
-debt_too_large = used > MAX_COUNT or #leases > MAX_ENTRIES * LEASE_BYTES
+debt_too_large = used > MAX_COUNT or #tail / LEASE_BYTES + apart_count() > MAX_ENTRIES
 
 --: tidy
-live = leases ~= ''
-reset_at = live and unpack('<I7', leases, #leases - LEASE_BYTES + 1) or 0
+refill()
+live = tail ~= ''
+reset_at = live and unpack('<I7', tail, #tail - LEASE_BYTES + 1) or 0
 
 --: give
 -- Ends leases of up to `cost`, the last to end first.
 do
-  local left, past, rest = cost < used and cost or used, #leases + 1, ''
-  used, has_ended = used - left, true
-  while left > 0 do
-    past = past - LEASE_BYTES
-    local lease_end, count, holder = unpack('<I7I7c16', leases, past)
-    if count > left then rest = pack('<I7I7c16', lease_end, count - left, holder) end
-    left = left - count
+  local left = cost < used and cost or used
+  used = used - left
+  while left > 0 and tail ~= '' do
+    local past, rest = #tail + 1, ''
+    while left > 0 and past > 1 do
+      past = past - LEASE_BYTES
+      local lease_end, count, holder = unpack('<I7I7c16', tail, past)
+      if count > left then rest = pack('<I7I7c16', lease_end, count - left, holder) end
+      left = left - count
+    end
+    tail = sub(tail, 1, past - 1) .. rest
+    if tail == '' then left = drop_last(left) end
   end
-  leases = sub(leases, 1, past - 1) .. rest
   --+ tidy
 end
 
---: own_leases
--- Where the leases of `handle` begin, how much each of them holds, and how much all of them do.
-local places, counts, held = {}, {}, 0
-do
-  local found_at = find(leases, handle, 1, true)
-  while found_at do
-    if found_at % LEASE_BYTES == 15 then
-      places[#places + 1], counts[#counts + 1] = found_at - 14, unpack('<I7', leases, found_at - 7)
-      held = held + counts[#counts]
-    end
-    found_at = find(leases, handle, found_at + 1, true)
+--: cap_before_taking
+-- What was taken counts until its lease ends, is released or refunded, and then never again, unless more is taken under
+-- the same handle. So that is when the reservation of this handle is capped, and never all of them.
+if WITH_HANDLE and open > 0 then
+  local row = find_row(handle)
+  if row then
+    --+ own_leases
+    if held < number_of('l', row) then put_number('l', row, held) end
   end
 end
 
---: write_own
-do
-  local kept, from = {}, 1
-  for j, place in ipairs(places) do
-    if counts[j] > 0 then
-      kept[#kept + 1], from = sub(leases, from, place + 6) .. pack('<I7', counts[j]), place + 14
-    else
-      kept[#kept + 1], from = sub(leases, from, place - 1), place + LEASE_BYTES
-    end
-  end
-  leases = table.concat(kept) .. sub(leases, from)
-end
---+ tidy
+--: cap_refundable
+-- Nothing to do: see above.
 
---: least_refundable
--- luacheck: globals least
--- What was taken counts until its lease ends. One that is released or settled takes its own reservation along.
-if live and not has_ended then least = MAX_COUNT end
+--: cap_after_settling
+-- Nothing to do: each handle has its own leases.
 
---: begin_refundable
--- How much is held under each handle.
-local held_by = {}
-for place = 1, #leases, LEASE_BYTES do
-  local count, lease_handle = unpack('<xxxxxxxI7c16', leases, place)
-  held_by[lease_handle] = (held_by[lease_handle] or 0) + count
-end
-
---: refundable
--- luacheck: read globals held_by
--- luacheck: globals refundable
-refundable = held_by[holder] or 0
+--: define_walk
+-- There is no walk.
 
 --: refundable_of_one
+-- luacheck: globals refundable
 do
   --+ own_leases
   refundable = held
 end
-
---: overlap
--- luacheck: globals overlap
-overlap = 0
 
 --: give_back
 do
   --+ own_leases
   local left = cost < held and cost or held
   used = used - left
-  for j = #counts, 1, -1 do
-    local ended = counts[j] < left and counts[j] or left
-    counts[j], left = counts[j] - ended, left - ended
+  for j = #own, 1, -1 do
+    local lease = own[j]
+    local ended = lease.count < left and lease.count or left
+    lease.count, left = lease.count - ended, left - ended
   end
   --+ write_own
 end
@@ -155,10 +181,10 @@ applied = true
 --: charge_at
 do
   --+ own_leases
-  local lease_end = settled_at + ttl
+  local lease_end, amount = settled_at + ttl, cost
   applied = held > 0 or now < lease_end
   if held > 0 then
-    counts[#counts] = counts[#counts] + cost
+    own[#own].count = own[#own].count + cost
     --+ write_own
   elseif applied then
     local inserted = pack('<I7I7c16', lease_end, cost, handle)
@@ -170,71 +196,19 @@ do
   end
 end
 
---: release
--- luacheck: globals found
-found = false
-if live then
-  --+ own_leases
-  found = held > 0
-  if found then
-    used = used - held
-    for j = 1, #counts do counts[j] = 0 end
-    --+ write_own
-  end
-end
-applied = found
-
---: renew
--- luacheck: globals found
--- A lease never ends sooner than before: a clock that was stepped back must not shorten it.
-found, applied = false, false
-if live then
-  --+ own_leases
-  found = held > 0
-  local lease_end, renewed, others, from = now + ttl, {}, {}, 1
-  for _, place in ipairs(places) do
-    if unpack('<I7', leases, place) < lease_end then
-      renewed[#renewed + 1] = pack('<I7', lease_end) .. sub(leases, place + 7, place + LEASE_BYTES - 1)
-      others[#others + 1], from = sub(leases, from, place - 1), place + LEASE_BYTES
-    end
-  end
-  applied = #renewed > 0
-  if applied then
-    local inserted = table.concat(renewed)
-    leases = table.concat(others) .. sub(leases, from)
-    --+ insert
-  end
-end
-
---: rename
--- Gives the leases of `handle` the handle `new_handle`.
-do
-  --+ own_leases
-  for _, place in ipairs(places) do
-    leases = sub(leases, 1, place + 13) .. new_handle .. sub(leases, place + LEASE_BYTES)
-  end
-  applied = held > 0
-end
-if applied then
-  --+ define_walk
-  --+ cap_before_taking
-end
-
 --: save
 if live then
-  limit.new_body, limit.new_expiry = pack('<I4I7', 7 + #leases, used) .. leases, reset_at
+  --+ settle_blocks
+  limit.new_body = pack('<I4I7I2', 9 + #index + #tail, used, #ids) .. index .. tail
+  limit.new_expiry = reset_at
 else
+  forget_blocks()
   limit.new_body, limit.new_expiry = false, 0
 end
 
 --: summarize
 if live then
-  local fits_at, left, place = 0, used, 1
-  if cost <= capacity then
-    while left + cost > capacity do
-      local lease_end, count = unpack('<I7I7', leases, place)
-      left, fits_at, place = left - count, lease_end, place + LEASE_BYTES
-    end
-  end
+  local fits_at = 0
+  if used + cost > capacity and cost <= capacity then fits_at = key_at(used + cost - capacity) end
   summary = pack('<I7I7I7', used, fits_at, reset_at)
 end

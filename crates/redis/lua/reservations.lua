@@ -1,150 +1,89 @@
 -- Open reservations of one limit, which a later `settle` corrects.
 --
--- A limit that has any keeps them behind its body: the size of what follows (4 bytes); the most that may be given
--- back of any of them, when the first and when the last of them expires (7 bytes each); and the reservations. The
--- first two of these numbers are bounds: nothing has to be done for the reservations where they say so.
---
--- A reservation has RESERVATION_BYTES: when the cost was taken (7), how much (4), the least of it that was still
--- counted at any time since (7), when it expires (7), and its handle (16). They stay bytes, since making a table of
--- each takes ten times as long as reading it.
+-- A limit that has any keeps numbers about them behind its body, in RESERVATIONS_BYTES: how many rows there are, how
+-- many of them are open, the first free row, how many were ever reserved, the most that may be given back of any of
+-- them, when the first and when the last of them expires. The last three are bounds: nothing has to be done for the
+-- reservations where they say so. The reservations themselves are apart (rows.lua), and an operation that these
+-- numbers leave nothing to do for does not read them. caps.lua lowers what may be given back of each.
 --
 -- Sections:
---   open_reservations       reads the numbers, and the reservations as bytes into `open`
---   define_walk             defines what `drop_expired_reservations`, `cap_before_taking` and `cap_refundable` call
---   lower, join_kept        cap one reservation in such a walk; put the pieces together
---   find_reservation, cut_reservation   the place of one in `open`; takes one out
---   drop_expired_reservations, drop_own_reservation, rename_reservation, cap_before_taking, cap_refundable,
---   cap_after_settling, add_reservation
---                           change `open`
---   save_reservations       writes them to limit.new_reservations, if anything changed
+--   open_reservations       reads the numbers
+--   drop_expired_reservations, drop_own_reservation, rename_reservation, add_reservation, evict_oldest
+--                           change the rows and the numbers
+--   save_reservations       writes the numbers to limit.new_reservations, if anything changed
 --
 -- Expects, read only:
--- luacheck: read globals time now cost handle new_handle reset_at unpack pack sub find
--- luacheck: read globals settled_at settled_amount actual least_since
+-- luacheck: read globals time now cost handle new_handle reset_at unpack pack sub
+-- luacheck: read globals settled_at settled_amount actual least
+-- luacheck: read globals forget_rows parts_of_rows numbers_in put_numbers number_of details_of put put_number
+-- luacheck: read globals put_handle cut_row find_row damaged read_heads put_heads lefts_in put_lefts narrow
 -- Expects and assigns (`limit` and `subject`: see README.md; `removed` says whether the list changed):
--- luacheck: globals limit subject removed walk found_at least
--- luacheck: read globals packed
--- luacheck: globals open most first_expiry last_expiry touched stale
+-- luacheck: globals limit subject removed walk
+-- luacheck: globals packed
+-- luacheck: globals rows open free_row serial most first_expiry last_expiry touched
 -- Placeholders (see README.md):
--- luacheck: read globals RESERVATION_TTL RESERVATION_EXTENSION MAX_RESERVATIONS RESERVATION_BYTES
+-- luacheck: read globals RESERVATION_TTL RESERVATION_EXTENSION MAX_RESERVATIONS ROWS_IN_PART
 
 --: open_reservations
--- `touched`: they must be written. `stale`: the one that expires last may be gone.
-local open, most, first_expiry, last_expiry, touched, stale = '', 0, 0, 0, false, false
+-- `touched`: they must be written.
+local rows, open, free_row, serial, most, first_expiry, last_expiry, touched = 0, 0, 0, 0, 0, 0, 0, false
 if limit.reservations_at then
-  local size
-  size, most, first_expiry, last_expiry = unpack('<I4I7I7I7', subject.value, limit.reservations_at)
-  open = sub(subject.value, limit.reservations_at + 25, limit.reservations_at + 3 + size)
-end
-
---: define_walk
--- Drops the reservations that have expired. If `caps` is set, no more can be given back of each of the others than
--- the state still counts of it.
-local function walk(caps)
-  local kept, from = {}, 1
-  most, first_expiry, last_expiry = 0, 0, 0
-  --+ begin_refundable
-  for place = 1, #open, RESERVATION_BYTES do
-    local taken_at, left, expires_at, holder = unpack('<I7xxxxI7I7c16', open, place)
-    if expires_at <= time then
-      kept[#kept + 1], from = sub(open, from, place - 1), place + RESERVATION_BYTES
-    else
-      if caps and left > 0 then
-        local refundable = left
-        --+ refundable_if_less
-        local capped = refundable
-        --+ lower
-      end
-      if left > most then most = left end
-      if first_expiry == 0 or expires_at < first_expiry then first_expiry = expires_at end
-      if expires_at > last_expiry then last_expiry = expires_at end
-    end
+  rows, open, free_row, serial, most, first_expiry, last_expiry =
+    unpack('<I2I2I2I7I7I7I7', subject.value, limit.reservations_at)
+  if rows > MAX_RESERVATIONS or open > rows or free_row > rows then
+    return redis.error_reply('TGSTATE more reservations than there can be')
   end
-  --+ join_kept
 end
-
---: lower
--- luacheck: globals capped left kept from place
--- No more than `capped` may be given back of the reservation at `place`. `kept` has the pieces of the new `open` up
--- to `from`.
-if capped < left then
-  left = capped
-  kept[#kept + 1] = sub(open, from, place + 10)
-  kept[#kept + 1], from = pack('<I7', left), place + 18
-end
-
---: join_kept
-if from > 1 then
-  kept[#kept + 1] = sub(open, from)
-  open, touched = table.concat(kept), true
-end
-
---: refundable_if_less
---+ refundable
 
 --: drop_expired_reservations
-if open ~= '' and time >= first_expiry then walk(false) end
-
---: cap_before_taking
--- Where a rule knows that the state counts at least so much of each reservation, and what it does not count any more
--- it will never count again, nothing is capped.
-do
-  local least = 0
-  --+ still_counted
-  if most > least then walk(true) end
-end
---+ drop_expired_reservations
-
---: still_counted
---+ least_refundable
-
---: cap_refundable
-do
-  local least = 0
-  --+ least_refundable
-  if most > least then walk(true) end
-end
-
---: find_reservation
--- Where the reservation of `handle` begins. A handle is a hash, which may by chance stand where none begins.
-local found_at = find(open, handle, 1, true)
-while found_at and (found_at + 15) % RESERVATION_BYTES ~= 0 do found_at = find(open, handle, found_at + 1, true) end
-found_at = found_at and found_at - 25
-
---: cut_reservation
--- Takes out the reservation at `found_at`.
-do
-  local expires_at = unpack('<I7', open, found_at + 18)
-  open, touched = sub(open, 1, found_at - 1) .. sub(open, found_at + RESERVATION_BYTES), true
-  stale = stale or expires_at >= last_expiry
+if open > 0 and time >= first_expiry then
+  if time >= last_expiry then
+    forget_rows()
+  else
+    first_expiry = last_expiry
+    for number = 1, parts_of_rows() do
+      local ends, rows_here = numbers_in('e', number)
+      local lefts
+      for j = 1, rows_here do
+        local expires_at = ends[j]
+        if expires_at > time then
+          if expires_at < first_expiry then first_expiry = expires_at end
+        elseif expires_at > 0 then
+          lefts = lefts or numbers_in('l', number)
+          ends[j], lefts[j] = -free_row, 0
+          free_row, open = (number - 1) * ROWS_IN_PART + j, open - 1
+        end
+      end
+      if lefts then
+        put_numbers('e', number, ends, rows_here)
+        put_numbers('l', number, lefts, rows_here)
+      end
+    end
+    touched = true
+  end
 end
 
 --: drop_own_reservation
 -- Drops the reservation of `handle`.
 do
-  --+ find_reservation
-  removed = found_at ~= nil
-  if found_at then
-    --+ cut_reservation
-  end
+  local row = find_row(handle)
+  removed = row ~= nil
+  if row then cut_row(row) end
 end
 
 --: rename_reservation
 -- Gives the reservation of `handle` the handle `new_handle`, in place of an older one of that handle, and
 -- the full time that a reservation lives.
 do
-  local own_handle, handle = handle, new_handle
-  --+ drop_own_reservation
-  do
-    local handle = own_handle
-    --+ find_reservation
-    if found_at then
-      local expires_at = unpack('<I7', open, found_at + 18) + RESERVATION_EXTENSION
-      open = sub(open, 1, found_at + 17) .. pack('<I7', expires_at) .. new_handle
-        .. sub(open, found_at + RESERVATION_BYTES)
-      removed, touched, stale = true, true, true
-    end
+  local row, older = find_row(handle), find_row(new_handle)
+  if older then cut_row(older) end
+  if row then
+    local expires_at, _, amount = number_of('e', row) + RESERVATION_EXTENSION, details_of(row)
+    put_number('e', row, expires_at)
+    put_handle(row, new_handle, amount)
+    if expires_at > last_expiry then last_expiry = expires_at end
   end
+  removed = row ~= nil or older ~= nil
 end
 
 --: add_reservation
@@ -153,60 +92,97 @@ do
   local removed
   --+ drop_expired_reservations
   --+ drop_own_reservation
-  if #open >= MAX_RESERVATIONS * RESERVATION_BYTES then
-    local found_at, oldest = 1, unpack('<I7', open)
-    for place = 1 + RESERVATION_BYTES, #open, RESERVATION_BYTES do
-      local taken_at = unpack('<I7', open, place)
-      if taken_at < oldest then found_at, oldest = place, taken_at end
-    end
-    --+ cut_reservation
+  if open >= MAX_RESERVATIONS then
+    --+ evict_oldest
   end
-  local taken_at, holder, refundable, expires_at = now, handle, 0, time + RESERVATION_TTL
+  local row = free_row > 0 and free_row or rows + 1
+  if row <= rows then
+    free_row = -number_of('e', row)
+    if not (free_row >= 0 and free_row <= rows and free_row % 1 == 0) then damaged() end
+  end
+  local taken_at, refundable, expires_at = now, 0, time + RESERVATION_TTL
   --+ refundable_of_one
-  open, touched = open .. pack('<I7I4I7I7c16', taken_at, cost, refundable, expires_at, holder), true
+  --+ add_to_part
+  put_number('e', row, expires_at)
+  put_number('t', row, taken_at)
+  put_number('s', row, serial)
+  put_handle(row, handle, cost)
+  if row > rows then rows = row end
+  open, serial = open + 1, serial + 1
   if refundable > most then most = refundable end
-  if first_expiry == 0 or expires_at < first_expiry then first_expiry = expires_at end
+  if open == 1 or expires_at < first_expiry then first_expiry = expires_at end
   if expires_at > last_expiry then last_expiry = expires_at end
+end
+
+--: add_to_part
+-- luacheck: read globals row taken_at refundable
+-- Puts in how much is left of a row, and when it was taken into the head of its part.
+do
+  local heads, parts = read_heads()
+  local place = (row - 1) % ROWS_IN_PART + 1
+  local number = (row - place) / ROWS_IN_PART + 1
+  local oldest, newest, bound = heads[number * 4 - 3], heads[number * 4 - 2], heads[number * 4 - 1]
+  if number > parts then
+    oldest, newest, bound, parts = taken_at, taken_at, 0, number
+    heads[number * 4 - 1], heads[number * 4] = 0, 0
+  end
+  -- The bound of the part may grow, so that it must not stand for what is left of the others.
+  local lefts, rows_here = lefts_in(heads, number)
+  lefts[place] = refundable
+  put_lefts(heads, number, lefts, place > rows_here and place or rows_here)
+  heads[number * 4 - 3] = taken_at < oldest and taken_at or oldest
+  heads[number * 4 - 2] = taken_at > newest and taken_at or newest
+  heads[number * 4 - 1] = refundable > bound and refundable or bound
+  put_heads(heads, parts)
+end
+
+--: evict_oldest
+-- All rows are open.
+do
+  local heads, parts = read_heads()
+  local oldest_row, oldest, oldest_serial, seen = 1, math.huge, nil, {}
+  while true do
+    -- The part that may have the oldest of those that were not looked through.
+    local number, bound = nil, oldest
+    for other = 1, parts do
+      if not seen[other] and heads[other * 4 - 3] <= bound then number, bound = other, heads[other * 4 - 3] end
+    end
+    if not number then break end
+    seen[number] = true
+    --+ oldest_of_part
+  end
+  put_heads(heads, parts)
+  cut_row(oldest_row)
+end
+
+--: oldest_of_part
+-- luacheck: read globals number heads
+-- luacheck: globals oldest_row oldest oldest_serial
+do
+  local takens, rows_here = numbers_in('t', number)
+  local serials
+  narrow(heads, number, takens, rows_here)
+  for j = 1, rows_here do
+    local row, taken_at = (number - 1) * ROWS_IN_PART + j, takens[j]
+    if taken_at < oldest then
+      oldest_row, oldest, oldest_serial = row, taken_at, nil
+    elseif taken_at == oldest then
+      serials, oldest_serial = serials or numbers_in('s', number), oldest_serial or number_of('s', oldest_row)
+      if serials[j] < oldest_serial then oldest_row, oldest_serial = row, serials[j] end
+    end
+  end
 end
 
 --: refundable_of_one
 --+ begin_refundable
 --+ refundable
 
---: cap_after_settling
--- The other reservations are as if this one had taken only `actual`: what could be given back of them is less
--- by the rest, but not less than the least that was there since this one was taken.
-if settled_amount > actual and most > 0 then
-  local unspent, kept, from = settled_amount - actual, {}, 1
-  local least_since = least > unspent and least - unspent or 0
-  --+ begin_overlap
-  most = 0
-  for place = 1, #open, RESERVATION_BYTES do
-    local taken_at, left = unpack('<I7xxxxI7', open, place)
-    if left > 0 then
-      local overlap
-      --+ overlap
-      local capped = left > overlap and left - overlap or 0
-      if taken_at <= settled_at and least_since > capped then capped = least_since end
-      --+ lower
-      if left > most then most = left end
-    end
-  end
-  --+ join_kept
-end
-
 --: pack_reservations
 -- False if there are none.
-local packed = open ~= '' and pack('<I4I7I7I7', 21 + #open, most, first_expiry, last_expiry) .. open
+if open == 0 then forget_rows() end
+local packed = open > 0 and pack('<I2I2I2I7I7I7I7', rows, open, free_row, serial, most, first_expiry, last_expiry)
 
 --: save_reservations
-if stale then
-  last_expiry = 0
-  for place = 19, #open, RESERVATION_BYTES do
-    local expires_at = unpack('<I7', open, place)
-    if expires_at > last_expiry then last_expiry = expires_at end
-  end
-end
 if touched then
   --+ pack_reservations
   limit.new_reservations = packed
@@ -215,4 +191,4 @@ if limit.new_body == nil then
   --+ reset_at
   limit.new_expiry = reset_at
 end
-if open ~= '' and last_expiry > limit.new_expiry then limit.new_expiry = last_expiry end
+if open > 0 and last_expiry > limit.new_expiry then limit.new_expiry = last_expiry end

@@ -78,8 +78,10 @@ end
 local capped, capped_until = nil, 0
 if limit.reservations_at then
   --+ open_reservations
+  --+ define_rows
   --+ define_walk
   --+ cap_before_taking
+  --+ drop_expired_reservations
   if touched then
     --+ pack_reservations
     capped = packed

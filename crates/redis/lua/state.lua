@@ -2,26 +2,35 @@
 --
 -- The value is one string: a version, and a record for each limit that was used. A record is a tag (the
 -- position of the limit times 16, plus the number of its rule) and a body. Where reservations are open, 8
--- is added to the rule, a byte 1 or 0 says whether there is a body, and the reservations follow it.
+-- is added to the rule, a byte 1 or 0 says whether there is a body, and the numbers of the reservations follow it.
 --
 -- Sections:
 --   read     finds the body and the reservations of each limit in the value
 --   walk     the slow way to find them, where the value is not laid out as expected (subject.irregular)
 --   keep     adds the record of one limit to the new value
 --   write    sets the new value, or deletes the key if nothing is left
+--   put_value   sets the value and the parts that are kept apart (apart.lua)
+--   put_hash    the same where the key does not hold a hash yet
 -- `expected_layout`, `assign_record`, `keep_all` and `min_ttl` are written by src/script/records.rs: the
 -- check for the expected layout, the choice of the limit that a record belongs to, `keep` for each limit
 -- of the subject, and the least time to live where the time is passed in.
 --
 -- Expects, read only:
--- luacheck: read globals call unpack sub byte format floor time
+-- luacheck: read globals call unpack sub byte find format floor time spread
 -- Expects and assigns (see README.md):
 -- luacheck: globals limit subject
 -- Placeholders (see README.md):
 -- luacheck: read globals SUBJECT_KEY VERSION VERSION_CHAR TAG TAG_WITH_RESERVATIONS BODY_BYTES ALL_BODY_BYTES
--- luacheck: read globals SLACK_MS
+-- luacheck: read globals SLACK_MS RESERVATIONS_BYTES MAY_BE_APART
 
 --: read
+if type(subject.value) == 'table' then
+  -- Where parts are kept apart, the key holds a hash.
+  local failed = subject.value
+  if not find(failed.err, '^WRONGTYPE') then return failed end
+  subject.value, subject.hashed = call('HGET', KEYS[SUBJECT_KEY], 's'), true
+  if not subject.value then return failed end
+end
 if subject.value then
   --+ expected_layout
   if subject.irregular then
@@ -49,7 +58,7 @@ while place <= past do
   end
   if reservations then
     reservations = place
-    place = place + 4 + (place + 3 > past and past or unpack('<I4', subject.value, place))
+    place = place + RESERVATIONS_BYTES
   end
   if place > past + 1 then
     return redis.error_reply('TGSTATE the key of a subject holds a value that this version did not write')
@@ -82,7 +91,7 @@ do
     end
     if reservations == nil then
       reservations = limit.reservations_at and sub(subject.value, limit.reservations_at,
-        limit.reservations_at + 3 + unpack('<I4', subject.value, limit.reservations_at))
+        limit.reservations_at + RESERVATIONS_BYTES - 1)
     end
     if reservations and body then
       kept = kept .. TAG_WITH_RESERVATIONS .. '\1' .. body .. reservations
@@ -115,8 +124,58 @@ do
       -- All of it is past its reset.
       if subject.value then call('DEL', KEYS[SUBJECT_KEY]) end
     else
-      -- Of all commands that set a value with an expiry this one takes the least time, and so does %d.
-      call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), kept)
+      --+ put_value
     end
+  end
+end
+
+--: put_value
+-- luacheck: read globals kept ttl
+-- Writes the value, and what was changed apart from it. A key that holds a hash does so until it expires.
+do
+  local set, gone = nil, nil
+  if MAY_BE_APART then
+    set, gone = {}, {}
+    --+ collect_parts
+  end
+  if set and (subject.hashed or #set > 0) then
+    set[#set + 1], set[#set + 2] = 's', kept
+    if subject.hashed then
+      call('HSET', KEYS[SUBJECT_KEY], spread(set))
+      if #gone > 0 then call('HDEL', KEYS[SUBJECT_KEY], spread(gone)) end
+      call('PEXPIRE', KEYS[SUBJECT_KEY], format('%d', ttl))
+    else
+      --+ put_hash
+    end
+  else
+    -- Of all commands that set a value with an expiry this one takes the least time, and so does %d.
+    call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), kept)
+  end
+end
+
+--: put_hash
+-- luacheck: read globals set
+-- Makes a hash of the key. If that fails, for want of a permission, the key is left as it was.
+do
+  local before = subject.value and call('PTTL', KEYS[SUBJECT_KEY]) or 0
+  before = format('%d', before > 0 and before or ttl)
+  if subject.value and type(redis.pcall('PTTL', KEYS[SUBJECT_KEY] .. ':')) == 'table' then
+    -- A cluster node whose slot is on the move refuses all keys that it has not; so it would refuse this one after its
+    -- deletion. The call is repeated until the key has moved.
+    return redis.error_reply('TRYAGAIN the slot of the key is on the move')
+  end
+  if subject.value then
+    -- Without memory a deletion is allowed, and after it everything: writing what is there finds out.
+    call('PSETEX', KEYS[SUBJECT_KEY], before, subject.value)
+    call('DEL', KEYS[SUBJECT_KEY])
+  end
+  local failed = redis.pcall('HSET', KEYS[SUBJECT_KEY], spread(set))
+  if type(failed) ~= 'table' then
+    failed = redis.pcall('PEXPIRE', KEYS[SUBJECT_KEY], format('%d', ttl))
+  end
+  if type(failed) == 'table' then
+    call('DEL', KEYS[SUBJECT_KEY])
+    if subject.value then call('PSETEX', KEYS[SUBJECT_KEY], before, subject.value) end
+    return failed
   end
 end

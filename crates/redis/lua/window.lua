@@ -70,6 +70,15 @@ if count <= 0 then count, live = 0, false end
 -- luacheck: globals refundable
 refundable = live and window_start <= taken_at and taken_at < window_end and count or 0
 
+--: refundable_of_part
+-- luacheck: read globals oldest newest
+-- luacheck: globals least same
+if not live or newest < window_start or oldest >= window_end then
+  least, same = 0, true
+elseif oldest >= window_start and newest < window_end then
+  least, same = count, true
+end
+
 --: still_counted
 -- luacheck: globals least
 -- What is counted in a window is only lost with the window, unless the window becomes another one.

@@ -143,6 +143,43 @@ fn a_batch_keeps_its_order_while_its_slot_moves() {
     assert_eq!(left.collect::<Vec<_>>(), [LIMIT - 6, LIMIT - 6]);
 }
 
+/// The key of a subject becomes a hash by a deletion and a new value. A node whose slot is on the move writes no key
+/// that it has not: the operation has to wait until the key has moved, and nothing may be lost.
+#[test]
+fn a_key_becomes_a_hash_while_its_slot_moves() {
+    let Some(cluster) = Cluster::start() else { return };
+    let runtime = Runtime::new().unwrap();
+    let store = runtime.block_on(connect(&cluster.url(), "tg"));
+    let job = Job::new(&["sliding-log 1000/7day"], 1);
+    let policy = Policy::parse(policy_name(), &job.limits).unwrap();
+    let slot = runtime.block_on(slot_of(&store, &cluster, &job));
+    let apply = |act, cost, count: usize| {
+        let operation = Operation::new(&policy, &job.key, act, cost);
+        let results = runtime.block_on(apply_all(&store, &vec![operation; count]));
+        let left = results.into_iter().map(|result| match result {
+            Ok(decision) => decision.remaining.unwrap(),
+            Err(error) => panic!("{}", with_causes(&error)),
+        });
+        left.last().unwrap()
+    };
+    assert_eq!(apply(Act::Charge, 1, 100), LIMIT - 100);
+
+    let from = cluster.owner_of(slot);
+    let to = cluster.primaries().into_iter().find(|primary| *primary != from).unwrap();
+    cluster.begin_move(slot, from, to);
+    thread::scope(|scope| {
+        let mover = scope.spawn(|| {
+            thread::sleep(Duration::from_millis(200));
+            cluster.move_keys(slot, from, to);
+            cluster.finish_move(slot, to);
+        });
+        // Where a part becomes a block, and the key a hash.
+        assert_eq!(apply(Act::Charge, 1, 100), LIMIT - 200);
+        mover.join().unwrap();
+    });
+    assert_eq!(apply(Act::Peek, 1, 1), LIMIT - 200);
+}
+
 /// Behind some proxies a node names only the port of another: it is on the same host.
 #[test]
 fn nodes_that_do_not_say_their_host() {

@@ -16,7 +16,7 @@ use support::limits::with_count_denied;
 use tokio::runtime::Runtime;
 use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
 use tollgate_core::{
-    Decision, Id, Item, Key, Limit, LimitStatus, LimitStatuses, Name, Op, PlainStore, Span,
+    Act, Decision, Id, Item, Key, Limit, LimitStatus, LimitStatuses, Name, Op, PlainStore, Span,
     StoreError, Time,
 };
 use tollgate_fixtures::{Cluster, Server};
@@ -154,6 +154,51 @@ fn compare(url: &str, algorithm: &'static str) {
     };
     if let Err(failure) = TestRunner::new(config).run(&cases(algorithm), test) {
         panic!("{algorithm}: {failure}");
+    }
+}
+
+/// What a reservation over several cluster nodes has taken is given back on each of them.
+#[test]
+fn settled_for_less_on_several_nodes() {
+    let Some(cluster) = Cluster::start() else { return };
+    let runtime = Runtime::new().unwrap();
+    let redis = runtime.block_on(RedisStore::builder(&cluster.url()).connect()).unwrap();
+    let policy = Name::new("same").unwrap();
+    let lines = [
+        "concurrency 9 ttl 1h",
+        "sliding-log 9/h",
+        "fixed-window 9/h",
+        "ar1 max 9 decay 2 resolution 1s",
+    ];
+    let limits = lines.map(|line| line.parse::<Limit>().unwrap());
+    for case in 0..20 {
+        let memory = PlainStore::default();
+        let keys = [0, 1].map(|subject| format!("{case} {subject}"));
+        for (second, (act, id, cost)) in [
+            (Act::Check, "b", 1),
+            (Act::Reserve, "a", 5),
+            (Act::Settle, "a", 2),
+            (Act::Reserve, "b", 2),
+            (Act::Check, "a", 1),
+            (Act::Settle, "b", 0),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let items = limits.iter().zip([0, 1, 0, 1]);
+            let items = items.map(|(limit, which)| Item {
+                limit,
+                subject: Key::new(keys[which].as_bytes()).unwrap().into(),
+                cost,
+            });
+            let items: Vec<Item<'_>> = items.collect();
+            let op = Op::check(&policy, &items).with_act(act);
+            let op = op.with_id(Id::new(id.as_bytes()).unwrap());
+            let micros = 1_700_000_000_000_000 + second as u64 * 200_000;
+            let at = Time::from_micros(micros).unwrap();
+            let result = reported(op, |op| runtime.block_on(redis.apply_one(op, Some(at))));
+            assert_eq!(result, reported(op, |op| memory.apply_one(op, at)), "{second}: {act}");
+        }
     }
 }
 

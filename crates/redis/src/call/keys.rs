@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn key_changes_with_the_format_only() {
-        assert_eq!(VERSION, 2);
-        assert_eq!(state("default", None, b"a"), "tg:{9ONNY3RrM37Ec9DM02r6Rg}");
+        assert_eq!(VERSION, 3);
+        assert_eq!(state("default", None, b"a"), "tg:{F4uOzcP_XSjlVZIUjmnkbw}");
     }
 
     #[test]

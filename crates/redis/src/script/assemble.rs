@@ -8,7 +8,7 @@ use crate::shape::{Idempotency, LimitShape, RuleKind, Shape};
 
 /// Maximum number of limits whose variables are locals. Lua has no more than two hundred locals, so that the
 /// variables of more limits are fields of a table.
-pub(super) const MAX_IN_LOCALS: usize = 8;
+pub(super) const MAX_IN_LOCALS: usize = 5;
 
 /// Returns the text of the script, with indents and long names.
 pub(super) fn assemble(shape: &Shape) -> String {
@@ -89,6 +89,7 @@ impl Assembly<'_> {
     }
 
     fn begin(&mut self) {
+        self.add("local spread = unpack");
         self.add("local call, unpack, pack = redis.call, struct.unpack, struct.pack");
         self.add(
             "local sub, byte, find, format = string.sub, string.byte, string.find, string.format",
@@ -114,6 +115,9 @@ impl Assembly<'_> {
         self.add("local allowed, changed, overdrawn = true, false, false");
         if self.shape.limits.len() > MAX_IN_LOCALS {
             self.add("local limits = {}");
+        }
+        if !self.counting().is_empty() {
+            self.section(self.no_limit(), "define_parts");
         }
     }
 
@@ -275,6 +279,7 @@ impl Assembly<'_> {
                 self.section(limit, "rename_reservation");
             }
             "commit_reservation" => self.section(limit, "drop_own_reservation"),
+            "cap_reservation_of_new_handle" if self.shape.commits == Some(Act::Reserve) => {}
             "old_expiry" if !self.needs_old_expiry() => {}
             "read_cost" if !self.needs_cost() => {}
             "window_now" | "charge_window" => {
@@ -283,6 +288,7 @@ impl Assembly<'_> {
             "expected_layout" => self.expected_layout(limit.subject),
             "assign_record" => self.assign_record(limit.subject),
             "keep_all" => self.keep_all(limit.subject),
+            "collect_parts" => self.collect_parts(limit.subject),
             "min_ttl" => self.min_ttl(),
             "read_costs" => self.read_costs(),
             "take_all" => self.take_all(),

@@ -8,10 +8,11 @@ use tollgate_core::{Act, MAX_ENTRIES, Span};
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::format::{
-    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, LEASE_BYTES, OVERDRAWN, REMEMBERED, REMEMBERED_RUN,
-    RESERVATION_BYTES, VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, HEADS_BYTES, LEASE_BYTES, MAX_BLOCK, MAX_BLOCKS,
+    MAX_INLINE, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROWS_IN_PART,
+    SLOT_BYTES, VERSION, WINDOWS_NEEDED,
 };
-use crate::shape::Idempotency;
+use crate::shape::{Idempotency, RuleKind};
 
 /// How long a reservation under a handle of our own may wait for its commit. It counts among the
 /// reservations of its key, so that what a crash left behind must not stay for long.
@@ -72,16 +73,19 @@ impl Assembly<'_> {
             "ALLOWED" => usize::from(ALLOWED),
             "RUNS_AT" => self.runs_at(),
             "RUN_BYTES" => self.run_bytes(),
-            "RESERVATION_BYTES" => RESERVATION_BYTES,
-            "LEASE_BYTES" => LEASE_BYTES,
+            "TAIL_BYTES" if limit.kind == RuleKind::Held => LEASE_BYTES,
+            "TAIL_BYTES" => return Some("(7 + count_bytes)".into()),
             // What must fit: the cost, or that of several equal checks.
             "WANTED" if self.shape.runs => return Some("times * cost".into()),
             "WANTED" => return Some("cost".into()),
             "SUMMARIES" => return Some(self.summaries()),
+            "WITH_HANDLE" => return Some(self.shape.with_handle.to_string()),
             // Whether the limit takes or gives anything; if all do, that need not be asked.
             "TAKES" if self.shape.partial => return Some("cost > 0".into()),
             "TAKES" => return Some("true".into()),
             "COUNT_DENIED" => return Some(self.counts_denied(limit).to_string()),
+            // Whether anything of the subject is kept apart, or is going to be.
+            "MAY_BE_APART" => return Some(self.may_be_apart(limit.subject)),
             "TAG" => return Some(format!("'{}'", tag(limit.position, rule))),
             "TAG_WITH_RESERVATIONS" => return Some(format!("'{}'", tag(limit.position, rule + 8))),
             "BODY_BYTES" => return Some(body_bytes_in_lua(self, limit)),
@@ -98,7 +102,10 @@ impl Assembly<'_> {
             "MAX_DECAY" => return Some(FADE_DECAY.end().to_string()),
             "MIN_MINIMUM" => return Some(FADE_FLOOR.start().to_string()),
             "MAX_MINIMUM" => return Some(FADE_FLOOR.end().to_string()),
-            _ => return self.duration(name).map(|duration| duration.to_string()),
+            _ => match size_apart(limit, name) {
+                Some(size) => size,
+                None => return self.duration(name).map(|duration| duration.to_string()),
+            },
         };
         Some(number.to_string())
     }
@@ -117,6 +124,22 @@ impl Assembly<'_> {
             _ => return None,
         })
     }
+}
+
+/// Placeholders for the sizes of what lies apart from a state.
+fn size_apart(limit: Context, name: &str) -> Option<usize> {
+    Some(match name {
+        "RESERVATIONS_BYTES" => RESERVATIONS_BYTES,
+        "ROWS_IN_PART" => ROWS_IN_PART,
+        "HEADS_BYTES" => HEADS_BYTES,
+        "LEASE_BYTES" => LEASE_BYTES,
+        "MAX_INLINE" => MAX_INLINE,
+        "MAX_BLOCK" => MAX_BLOCK,
+        "MAX_BLOCKS" => MAX_BLOCKS,
+        "ENTRY_BYTES" if limit.kind == RuleKind::Held => LEASE_BYTES,
+        "ENTRY_BYTES" => SLOT_BYTES,
+        _ => return None,
+    })
 }
 
 /// The variable that parts call `subject.name`.

@@ -14,10 +14,11 @@ pub(super) const SLACK_MS: u64 = 1_000;
 pub(super) const MIN_TTL_MS: u64 = 3_600_000;
 
 /// The variables of a limit; `lua/README.md` says what they are.
-const LIMIT_VARIABLES: [&str; 9] = [
+const LIMIT_VARIABLES: [&str; 10] = [
     "body_at",
     "reservations_at",
     "record",
+    "apart",
     "new_body",
     "new_reservations",
     "old_expiry",
@@ -44,7 +45,7 @@ impl Assembly<'_> {
         }
         let s = subject + 1;
         self.add(&format!("local irregular_{s} = false"));
-        self.add(&format!("local value_{s} = call('GET', KEYS[{s}])"));
+        self.add(&format!("local value_{s}, hashed_{s} = redis.pcall('GET', KEYS[{s}]), false"));
         self.add(&format!("local rest_{s} = ''"));
         self.section(Context { subject, ..self.no_limit() }, "read");
     }
@@ -105,10 +106,11 @@ impl Assembly<'_> {
                 self.add(&format!("if {expiry} > expiry then expiry = {expiry} end"));
             }
             if !records.is_empty() {
-                self.add(&format!("value_{s} = {records}"));
+                self.add(&format!("local kept = {records}"));
                 self.add(&format!("local ttl = (expiry - time) / 1000 + {SLACK_MS}"));
                 self.min_ttl();
-                self.add(&format!("call('PSETEX', KEYS[{s}], format('%d', ttl), value_{s})"));
+                self.section(Context { subject, ..self.no_limit() }, "put_value");
+                self.add(&format!("value_{s} = kept"));
             }
         }
         self.add("end");
@@ -250,6 +252,19 @@ impl Assembly<'_> {
         for limit in self.limits_of(subject) {
             self.section(limit, "keep");
         }
+    }
+
+    pub(super) fn collect_parts(&mut self, subject: usize) {
+        for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
+            self.section(limit, "collect_part");
+        }
+    }
+
+    /// The condition that anything of a subject is kept apart, or is going to be.
+    pub(super) fn may_be_apart(&self, subject: usize) -> String {
+        let limits = self.limits_of(subject).into_iter().filter(Context::counts);
+        let apart = limits.map(|limit| format!(" or {}", self.limit_variable(limit, "apart")));
+        format!("hashed_{}{}", subject + 1, apart.collect::<String>())
     }
 }
 

@@ -8,23 +8,27 @@ use crate::shape::RuleKind;
 type Sections = HashMap<&'static str, &'static str>;
 
 macro_rules! part {
-    ($name:literal) => {
-        LazyLock::new(|| cut(include_str!(concat!("../../lua/", $name, ".lua"))))
+    ($($name:literal),+) => {
+        LazyLock::new(|| cut(concat!($(include_str!(concat!("../../lua/", $name, ".lua"))),+)))
     };
 }
 
 static FLOW: LazyLock<Sections> = part!("flow");
 static DRIP: LazyLock<Sections> = part!("drip");
 static WINDOW: LazyLock<Sections> = part!("window");
-static SLOTS: LazyLock<Sections> = part!("slots");
+static SLOTS: LazyLock<Sections> = part!("slots", "slots_reserved");
 static ESTIMATE: LazyLock<Sections> = part!("estimate");
 static FADE: LazyLock<Sections> = part!("fade");
-static HELD: LazyLock<Sections> = part!("held");
+static HELD: LazyLock<Sections> = part!("held", "leases");
 /// The parts that all rules share.
-static COMMON: [LazyLock<Sections>; 6] = [
+static COMMON: [LazyLock<Sections>; 10] = [
     part!("acts"),
     part!("runs"),
     part!("reservations"),
+    part!("caps"),
+    part!("rows"),
+    part!("apart"),
+    part!("blocks"),
     part!("state"),
     part!("replies"),
     part!("muldiv"),

@@ -69,6 +69,9 @@ impl Damage {
     }
 }
 
+/// A key, and the field of a hash.
+type Place = (Vec<u8>, Option<Vec<u8>>);
+
 /// The keys of a server, with their bytes.
 struct Keys(redis::Connection);
 
@@ -81,17 +84,38 @@ impl Keys {
         redis::cmd(name).arg(args).query(&mut self.0).unwrap()
     }
 
-    /// Returns all values, by key.
-    fn all(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+    /// Returns all values, by key; those of a hash also by field.
+    fn all(&mut self) -> Vec<(Place, Vec<u8>)> {
         let keys: Vec<Vec<u8>> = self.command("KEYS", &[b"tg:*"]);
-        keys.into_iter().map(|key| (key.clone(), self.command("GET", &[&key]))).collect()
+        let mut all = Vec::new();
+        for key in keys {
+            let kind: String = self.command("TYPE", &[&key]);
+            if kind == "hash" {
+                let fields: Vec<(Vec<u8>, Vec<u8>)> = self.command("HGETALL", &[&key]);
+                all.extend(
+                    fields.into_iter().map(|(field, value)| ((key.clone(), Some(field)), value)),
+                );
+            } else {
+                let value = self.command("GET", &[&key]);
+                all.push(((key, None), value));
+            }
+        }
+        all
     }
 
     /// Replaces all values.
-    fn set(&mut self, values: &[(Vec<u8>, Vec<u8>)]) {
+    fn set(&mut self, values: &[(Place, Vec<u8>)]) {
         let _: String = self.command("FLUSHALL", &[]);
-        for (key, value) in values {
-            let _: String = self.command("SET", &[key, value, b"EX", b"60"]);
+        for ((key, field), value) in values {
+            match field {
+                None => {
+                    let _: String = self.command("SET", &[key, value, b"EX", b"60"]);
+                }
+                Some(field) => {
+                    let _: u64 = self.command("HSET", &[key, field, value]);
+                    let _: u64 = self.command("EXPIRE", &[key, b"60"]);
+                }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! ACL SETUSER limits on >PASSWORD resetkeys ~tg:* resetchannels -@all
-//!     +eval +evalsha +get +psetex +del +pttl +pexpire +time +ping
+//!     +eval +evalsha +get +psetex +del +pttl +pexpire +hget +hmget +hset +hdel +time +ping
 //! ```
 //!
 //! On a cluster also `+cluster|slots +asking`. `PING` is sent by `connect`, not by `build`. `tg` is the prefix.
@@ -17,8 +17,10 @@ use crate::client::{Client, OpResult, unavailable};
 use crate::errors::with_causes;
 use crate::operations::{KeyedPolicy, Operation};
 
-const COMMANDS: [&str; 9] =
-    ["eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "time", "ping"];
+const COMMANDS: [&str; 13] = [
+    "eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "hget", "hmget", "hset", "hdel",
+    "time", "ping",
+];
 
 /// Allows a user these commands and no others.
 fn allow(server: &Server, commands: &[&str]) {
@@ -54,7 +56,16 @@ fn apply_everything(client: &Client) -> Vec<OpResult> {
     let (more, fewer) =
         (KeyedPolicy::new(&lines, &[("", "b")]), KeyedPolicy::new(&lines[..1], &[("", "b")]));
     let all = [acts(&one), acts(&more), acts(&fewer), acts(&more)].concat();
-    all.into_iter().map(|operation| client.apply(operation)).collect()
+    let crowd = KeyedPolicy::one("concurrency 999 ttl 5min", "c");
+    // So many leases that some of them are kept apart.
+    let ids: Vec<String> = (0..150).map(|id| id.to_string()).collect();
+    let crowded = ids.iter().map(|id| crowd.check().id(id));
+    let renewal = crowd.operation(Act::Renew, 1).id("0");
+    all.into_iter()
+        .chain(crowded)
+        .chain([renewal])
+        .map(|operation| client.apply(operation))
+        .collect()
 }
 
 #[test]
@@ -67,6 +78,11 @@ fn a_user_with_only_the_needed_commands() {
             let _ = result.unwrap_or_else(|error| panic!("{}", with_causes(&error)));
         }
     }
+}
+
+fn assert_no_permission(error: &str) {
+    let clear = error.contains("no permissions") || error.contains("can't run this command");
+    assert!(clear, "{error}");
 }
 
 #[test]
@@ -87,11 +103,50 @@ fn each_command_is_needed() {
         };
         assert!(!errors.is_empty(), "{missing} is not needed");
         for error in errors {
-            let clear =
-                error.contains("no permissions") || error.contains("can't run this command");
-            assert!(clear, "{error}");
+            assert_no_permission(&error);
             assert!(!error.contains("user-secret"), "{error}");
         }
+    }
+}
+
+/// The key of a subject becomes a hash by a deletion and a new value: if the second fails, nothing may be lost.
+#[test]
+fn a_state_is_kept_where_a_hash_cannot_be_written() {
+    let crowd = KeyedPolicy::one("concurrency 999 ttl 5min", "c");
+    for (start, missing) in
+        [(Server::redis as fn() -> _, "hset"), (Server::valkey, "hset"), (Server::redis, "pexpire")]
+    {
+        let Some(server) = start() else { continue };
+        let others: Vec<&str> = COMMANDS.into_iter().filter(|name| *name != missing).collect();
+        allow(&server, &others);
+        let client = Client::connect(&url_of_user(&server));
+        let mut taken = 0;
+        let (values, error) = loop {
+            let before = server.cli(&["keys", "tg:*"]);
+            match client.apply(crowd.check()) {
+                Ok(decision) => assert!(decision.allowed),
+                Err(error) => break (before, error),
+            }
+            taken += 1;
+            assert!(taken < 999, "{missing}: all leases are in one value");
+        };
+        assert_no_permission(&unavailable(&error));
+        assert!(!values.is_empty(), "{missing}");
+        // A reservation is kept apart from the first one on.
+        let reservation = crowd.operation(Act::Reserve, 1).id("r");
+        let error = unavailable(&client.apply(reservation).expect_err(missing));
+        assert_no_permission(&error);
+        let other = KeyedPolicy::one("gcra 1/day burst 10", "d");
+        let _ = client.apply(other.operation(Act::Reserve, 1).id("r")).expect_err(missing);
+        assert_eq!(server.cli(&["keys", "tg:*"]), values, "{missing}: what failed left a key");
+        assert_eq!(server.cli(&["type", &values]), "string", "{missing}");
+        let ttl: u64 = server.cli(&["ttl", &values]).parse().unwrap();
+        assert!((200..=301).contains(&ttl), "{missing}: {ttl}");
+        assert_eq!(client.remaining(crowd.operation(Act::Peek, 1)), 999 - taken, "{missing}");
+
+        allow(&server, &COMMANDS);
+        assert_eq!(client.remaining(crowd.check()), 998 - taken, "{missing}");
+        assert_eq!(server.cli(&["type", &values]), "hash", "{missing}");
     }
 }
 

@@ -1,0 +1,216 @@
+-- Entries in the order of their keys, of which all but the newest lie apart: so an operation reads and writes the
+-- newest, and those that it acts on. It is what slots.lua and held.lua keep their slots and leases in.
+--
+-- The newest are the `tail`, which stands in the body. When it has more than twice MAX_INLINE entries, the oldest
+-- MAX_INLINE of them become a block, a part of limit.apart: `b` and its number. An entry in a block has ENTRY_BYTES
+-- and begins with its key and its amount (7 each). Two neighbours together have more than three quarters of MAX_BLOCK
+-- entries, so that there are few blocks. If there are blocks, the tail is not empty.
+--
+-- The body has, behind its head, an index: for each block its number (4), the key of its first entry (7), the sum of
+-- its amounts (7) and how many entries it has (2), in columns.
+--
+-- Sections:
+--   read_blocks     reads the `blocks` of the index at `index_at`; defines `tail_at`, where the tail begins
+--   define_blocks   defines the functions that the rule calls
+--   settle_blocks   keeps the tail and the blocks at their sizes, and defines `index`, as it is written
+-- The rule has `entry_of_tail` (sets `key` and `amount` of the entry of the tail at `place`), and `thaw_and_freeze`
+-- (functions that return entries of a block as they are in the tail, and of the tail as in a block). One that keeps
+-- more about a block has `mark_blocks` and `unmark_block`. TAIL_BYTES is the size of an entry in the tail.
+--
+-- Expects, read only:
+-- luacheck: read globals unpack pack spread sub floor read_part change_part damaged thaw freeze
+-- Expects and assigns (`limit` and `subject`: see README.md):
+-- luacheck: globals limit subject tail reshaped key amount
+-- luacheck: read globals blocks index_at ids firsts sums sizes blocks_apart
+-- luacheck: read globals block_of put_block remove_block insert_block refill
+-- `entry_of_tail` reads `place`.
+-- luacheck: ignore 213
+-- Placeholders (see README.md):
+-- luacheck: read globals ENTRY_BYTES TAIL_BYTES MAX_INLINE MAX_BLOCK MAX_BLOCKS
+
+--: read_blocks
+local ids, firsts, sums, sizes, tail_at = {}, {}, {}, {}, index_at + blocks * 20
+if blocks > 0 then
+  if blocks > MAX_BLOCKS then damaged() end
+  local column = function(kind, at)
+    local numbers = { unpack('<' .. kind:rep(blocks), subject.value, at) }
+    numbers[blocks + 1] = nil
+    return numbers
+  end
+  ids, firsts = column('I4', index_at), column('I7', index_at + blocks * 4)
+  sums, sizes = column('I7', index_at + blocks * 11), column('I2', index_at + blocks * 18)
+end
+
+--: define_blocks
+--+ open_apart
+local blocks_apart, reshaped = limit.apart, false
+-- An earlier load of this call may have changed blocks in vain.
+for field in pairs(blocks_apart.changed) do
+  if field:find('^[bf]') then blocks_apart.parts[field], blocks_apart.changed[field] = nil, nil end
+end
+local function block_of(i)
+  local block = read_part(blocks_apart, 'b' .. ids[i])
+  if not block or #block ~= sizes[i] * ENTRY_BYTES then damaged() end
+  return block
+end
+local function remove_block(i)
+  change_part(blocks_apart, 'b' .. ids[i], false)
+  --+ unmark_block
+  for _, list in ipairs({ ids, firsts, sums, sizes }) do table.remove(list, i) end
+end
+-- Changes a block; its sum grows by so much.
+local function put_block(i, block, by)
+  reshaped = true
+  if block == '' then
+    remove_block(i)
+  else
+    change_part(blocks_apart, 'b' .. ids[i], block)
+    firsts[i] = unpack('<I7', block)
+    sums[i], sizes[i] = sums[i] + by, #block / ENTRY_BYTES
+  end
+end
+local function insert_block(i, block, sum)
+  local id = 1
+  for _, other in ipairs(ids) do
+    if other >= id then id = other + 1 end
+  end
+  table.insert(ids, i, id)
+  table.insert(firsts, i, 0)
+  table.insert(sums, i, sum)
+  table.insert(sizes, i, 0)
+  put_block(i, block, 0)
+end
+local function forget_blocks()
+  for i = #ids, 1, -1 do remove_block(i) end
+end
+-- How many entries lie apart.
+local function apart_count()
+  local count = 0
+  for _, size in ipairs(sizes) do count = count + size end
+  return count
+end
+-- The sum of the entries apart whose key is not later; how many whole blocks they are, how many bytes of the next
+-- one, and the sum of these.
+local function passed(bound)
+  local sum, past, count = 0, 0, #ids
+  while past < count and firsts[past + 1] <= bound
+    and (past + 1 < count and firsts[past + 2] or (unpack('<I7', tail))) <= bound do
+    past = past + 1
+    sum = sum + sums[past]
+  end
+  local place, partly = 1, 0
+  if past < count and firsts[past + 1] <= bound then
+    local block = block_of(past + 1)
+    while place < #block do
+      local key, amount = unpack('<I7I7', block, place)
+      if key > bound then break end
+      place, partly = place + ENTRY_BYTES, partly + amount
+    end
+  end
+  return sum + partly, past, place - 1, partly
+end
+-- Drops what `passed` has found.
+local function drop_passed(past, bytes, partly)
+  if past > 0 then
+    for i = 1, past do
+      change_part(blocks_apart, 'b' .. ids[i], false)
+      --+ unmark_block
+    end
+    for _, list in ipairs({ ids, firsts, sums, sizes }) do
+      for i = 1, #list do list[i] = list[i + past] end
+    end
+  end
+  if bytes > 0 then
+    put_block(1, sub(block_of(1), bytes + 1), -partly)
+  end
+end
+-- The last block that begins no later than this.
+local function block_for(key)
+  local i = #ids
+  while i > 1 and firsts[i] > key do i = i - 1 end
+  return i
+end
+-- How many bytes of a block the entries take whose key is not later.
+local function place_after(block, key)
+  local first, past = 0, #block / ENTRY_BYTES
+  while first < past do
+    local middle = floor((first + past) / 2)
+    if unpack('<I7', block, middle * ENTRY_BYTES + 1) > key then past = middle else first = middle + 1 end
+  end
+  return first * ENTRY_BYTES
+end
+-- If the tail is empty, the last block becomes the tail.
+local function refill()
+  if tail == '' and #ids > 0 then
+    local block = block_of(#ids)
+    remove_block(#ids)
+    tail = thaw(block)
+  end
+end
+-- Takes away up to `left`, which is more than the tail had, from the last blocks. Returns what is left of it.
+local function drop_last(left)
+  while #ids > 0 and sums[#ids] <= left do
+    left = left - sums[#ids]
+    remove_block(#ids)
+  end
+  refill()
+  return left
+end
+-- The key of the entry with which all so far amount to so much.
+local function key_at(wanted)
+  local sum, i = 0, 1
+  while ids[i] and sum + sums[i] < wanted do
+    sum, i = sum + sums[i], i + 1
+  end
+  if ids[i] then
+    local block = block_of(i)
+    for place = 1, #block, ENTRY_BYTES do
+      local key, amount = unpack('<I7I7', block, place)
+      sum = sum + amount
+      if sum >= wanted then return key end
+    end
+  end
+  for place = 1, #tail, TAIL_BYTES do
+    local key, amount
+    --+ entry_of_tail
+    sum = sum + amount
+    if sum >= wanted then return key end
+  end
+end
+
+--: settle_blocks
+refill()
+while #tail > 2 * MAX_INLINE * TAIL_BYTES do
+  local block, sum = freeze(sub(tail, 1, MAX_INLINE * TAIL_BYTES)), 0
+  for place = 1, #block, ENTRY_BYTES do sum = sum + unpack('<xxxxxxxI7', block, place) end
+  tail = sub(tail, MAX_INLINE * TAIL_BYTES + 1)
+  if #ids > 0 and sizes[#ids] + MAX_INLINE <= MAX_BLOCK * 3 / 4 then
+    put_block(#ids, block_of(#ids) .. block, sum)
+  else
+    insert_block(#ids + 1, block, sum)
+  end
+end
+if reshaped then
+  for i = #ids, 1, -1 do
+    while ids[i] and sizes[i] > MAX_BLOCK do
+      local block, half, sum = block_of(i), MAX_BLOCK / 2 * ENTRY_BYTES, 0
+      local rest = sub(block, half + 1)
+      for place = 1, #rest, ENTRY_BYTES do sum = sum + unpack('<xxxxxxxI7', rest, place) end
+      put_block(i, sub(block, 1, half), -sum)
+      insert_block(i + 1, rest, sum)
+      i = i + 1
+    end
+  end
+  for i = #ids, 1, -1 do
+    if ids[i + 1] and sizes[i] + sizes[i + 1] <= MAX_BLOCK * 3 / 4 then
+      put_block(i, block_of(i) .. block_of(i + 1), sums[i + 1])
+      remove_block(i + 1)
+    end
+  end
+end
+--+ mark_blocks
+local index = ''
+if #ids > 0 then
+  local column = function(kind, numbers) return pack('<' .. kind:rep(#ids), spread(numbers)) end
+  index = column('I4', ids) .. column('I7', firsts) .. column('I7', sums) .. column('I2', sizes)
+end
