@@ -98,10 +98,9 @@ impl Assembly<'_> {
                 return Some("sub(args, rest_at)".into());
             }
             "KEPT_REPLY" => return Some("sub(args, rest_at) .. reply".into()),
-            "MIN_DECAY" => return Some(FADE_DECAY.start().to_string()),
-            "MAX_DECAY" => return Some(FADE_DECAY.end().to_string()),
-            "MIN_MINIMUM" => return Some(FADE_FLOOR.start().to_string()),
-            "MAX_MINIMUM" => return Some(FADE_FLOOR.end().to_string()),
+            "MIN_DECAY" | "MAX_DECAY" | "MIN_MINIMUM" | "MAX_MINIMUM" => {
+                return bound_of_fade(name);
+            }
             _ => match size_apart(limit, name) {
                 Some(size) => size,
                 None => return self.duration(name).map(|duration| duration.to_string()),
@@ -124,6 +123,18 @@ impl Assembly<'_> {
             _ => return None,
         })
     }
+}
+
+/// Bounds on the numbers of `ar1` that are read from a state.
+fn bound_of_fade(name: &str) -> Option<String> {
+    let bound = match name {
+        "MIN_DECAY" => FADE_DECAY.start(),
+        "MAX_DECAY" => FADE_DECAY.end(),
+        "MIN_MINIMUM" => FADE_FLOOR.start(),
+        "MAX_MINIMUM" => FADE_FLOOR.end(),
+        _ => return None,
+    };
+    Some(bound.to_string())
 }
 
 /// Placeholders for the sizes of what lies apart from a state.
