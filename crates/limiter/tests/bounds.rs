@@ -367,11 +367,12 @@ fn leases_that_have_ended_make_room_for_those_of_a_known_key() {
         let _ = limiter.key(known).id(&n.to_le_bytes()).renew().unwrap();
     }
     clock.advance(Duration::from_secs(20));
-    let before = limiter.store().stats().rejected;
+    // An operation looks for room in about 64 KiB of states. A list that doubles may need more, and then the next
+    // operation finds the rest: at most one is denied each time.
+    const DOUBLINGS: usize = 5;
     let held = (0..1_500_u64)
         .filter(|n| limiter.key(known).id(&(n + 100_000).to_le_bytes()).check().unwrap().allowed);
-    assert_eq!(held.count(), 1_500);
-    assert_eq!(limiter.store().stats().rejected, before);
+    assert!(held.count() >= 1_500 - DOUBLINGS);
 }
 
 /// What a settlement gives back never needs room, also if others have taken that of the record.
