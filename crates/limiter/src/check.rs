@@ -3,7 +3,6 @@
 use std::future::Future;
 
 use smallvec::SmallVec;
-use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{
     Apply, Decision, IntoKey, Item, Items, Key, KeyBytes, Op, Policy, Request, RequestError,
     Store as _, StoreError, Time, apply_one, items_of_key,
@@ -52,15 +51,11 @@ impl Limiter {
         now: Time,
     ) -> Result<Decision, Error> {
         let name = self.policy().name();
-        let items = [Item { limit: check.limit, subject: key.into(), cost: check.cost }];
-        let op = Op::check(name, &items);
-        if !check.limit.is_packed() {
-            return Ok(self.store().apply_alone(&op, now)?);
-        }
         if let Some(decision) = self.store().check_three_words(name, key.into(), check, now) {
             return Ok(decision);
         }
-        Ok(self.store().apply_general(&op, now)?)
+        let items = [check.item(key.into())];
+        Ok(self.store().apply_general(&Op::check(name, &items), now)?)
     }
 
     /// Checks many keys at one instant, each by itself and in order. The decisions replace the

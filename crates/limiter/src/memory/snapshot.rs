@@ -166,7 +166,10 @@ impl MemoryStore {
             let mut shard = shard.lock();
             let growth = Footprint { states: shard.max_growth(1), ..Footprint::default() };
             let growth = growth.plus(state.footprint());
-            if state.expires() <= now || !self.memory.has_room(growth) || !self.budget.try_add(1) {
+            if state.expires() <= now
+                || !self.memory.has_room(growth)
+                || !self.budget.keys.try_add(1)
+            {
                 continue;
             }
             let (replaced, change) = shard.measured(|shard| {
@@ -174,7 +177,7 @@ impl MemoryStore {
                     usize::from(shard.take(&self.layout, hash.fingerprint, None).is_some());
                 let dropped =
                     shard.put(&self.layout, hash.fingerprint, Some(state), None, &self.memory, now);
-                self.budget.remove(dropped.saturating_add(present));
+                self.budget.keys.remove(dropped.saturating_add(present));
                 present
             });
             self.memory.count(change);

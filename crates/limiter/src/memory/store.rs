@@ -138,8 +138,8 @@ impl MemoryStore {
     #[must_use]
     pub fn stats(&self) -> StoreStats {
         StoreStats {
-            keys: self.budget.count(),
-            max_keys: self.budget.max_keys(),
+            keys: self.budget.keys.count(),
+            max_keys: self.budget.keys.max(),
             states: self.memory.states(),
             leases: self.memory.leases(),
             reservations: self.memory.reservations(),

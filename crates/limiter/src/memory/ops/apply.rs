@@ -2,7 +2,6 @@
 
 use std::slice;
 
-use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
 use super::few_shards::{FewShards, OneShard};
@@ -22,9 +21,6 @@ impl MemoryStore {
         let Some((check, subject)) = SingleCheck::of(op) else {
             return self.apply_alone(op, now);
         };
-        if !check.limit.is_packed() {
-            return self.apply_alone(op, now);
-        }
         if let Some(decision) = self.check_one_word(op.policy, subject, &check, now) {
             return Ok(decision);
         }

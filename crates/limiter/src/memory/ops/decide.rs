@@ -77,7 +77,7 @@ impl MemoryStore {
         self.put_states(states, items, quota, locked, now);
         if after < before {
             locked.for_each(items, |shard, fingerprint| {
-                self.budget.remove(shard.sweep_few(&self.layout, fingerprint, now));
+                self.budget.keys.remove(shard.sweep_few(&self.layout, fingerprint, now));
             });
         }
         self.memory.count(locked.take_change());

@@ -43,6 +43,9 @@ impl MemoryStore {
         check: &SingleCheck<'_>,
         now: Time,
     ) -> Option<Decision> {
+        if !check.limit.is_packed() {
+            return None;
+        }
         self.check_record::<ThreeWordRecord>(policy, subject, check, now)
     }
 

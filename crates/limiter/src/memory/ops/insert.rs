@@ -1,6 +1,6 @@
 //! The first check of a key: no state is taken out of the table, one is only inserted.
 
-use tollgate_core::storage::Footprint;
+use tollgate_core::storage::{Footprint, LimitStorage as _};
 use tollgate_core::{Decision, Name, Op, Time};
 
 use super::single_check::{Record as _, SingleCheck};
@@ -14,6 +14,9 @@ impl MemoryStore {
     /// inserting a new state. Returns `None` if this needs the general path.
     pub(super) fn check_or_insert(&self, op: &Op<'_>, now: Time) -> Option<Decision> {
         let (check, subject) = SingleCheck::of(op)?;
+        if !check.limit.is_packed() {
+            return None;
+        }
         let salt = self.secret.salt(op.policy, subject);
         let (hash, _) = cached_hash::<OneWordRecord>(self.number, salt, subject.key.as_bytes());
         let lock = self.shard(self.shard_index(hash))?;
@@ -49,7 +52,7 @@ impl MemoryStore {
         let dropped = shard.insert(&self.layout, fingerprint, state, now);
         self.memory.count_states(shard.tables().wrapping_sub(before));
         let swept = shard.sweep_few(&self.layout, fingerprint, now);
-        self.budget.remove(dropped.saturating_add(swept));
+        self.budget.keys.remove(dropped.saturating_add(swept));
         Some(decision)
     }
 }

@@ -72,7 +72,7 @@ impl MemoryStore {
     }
 
     fn has_room_in_store(&self, needed: &Needed) -> bool {
-        self.memory.has_room(needed.growth) && self.budget.has_room(needed.keys)
+        self.memory.has_room(needed.growth) && self.budget.keys.has_room(needed.keys)
     }
 
     /// Returns the pause of what has no room: a policy that has used up its own must not keep others from making
@@ -80,7 +80,7 @@ impl MemoryStore {
     fn pause_for<'a>(&'a self, needed: &Needed, quota: Option<&'a Arc<Quota>>) -> &'a Pause {
         match quota {
             Some(quota) if self.has_room_in_store(needed) => &quota.pause,
-            _ => &self.budget.pause,
+            _ => &self.budget.keys.pause,
         }
     }
 }
@@ -102,7 +102,7 @@ impl Scan {
             [states, leases, reservations].into_iter().fold(self.scanned, usize::saturating_add);
         let (freed, change) = shard.measured(|shard| shard.sweep_all(&store.layout, now));
         store.memory.count(change);
-        store.budget.remove(freed);
+        store.budget.keys.remove(freed);
         self.has_found |= freed > 0 || change != Footprint::default();
         let expiry = shard.first_expiry(&store.layout).unwrap_or(Time::MAX);
         self.first_expiry = self.first_expiry.map(|first| first.min(expiry));

@@ -49,25 +49,25 @@ impl MemoryStore {
         locked.for_each(items, |shard, fingerprint| {
             let state = states.next().flatten();
             let dropped = shard.put(&self.layout, fingerprint, state, quota, &self.memory, now);
-            self.budget.remove(dropped);
+            self.budget.keys.remove(dropped);
         });
     }
 
     /// Counts so many new states of a policy with this quota, and returns true, if there may be as many.
     pub(super) fn try_add_keys(&self, quota: Option<&Arc<Quota>>, more: usize) -> bool {
-        if !self.budget.try_add(more) {
+        if !self.budget.keys.try_add(more) {
             return false;
         }
         let is_within = quota.is_none_or(|quota| quota.try_add(more));
         if !is_within {
-            self.budget.remove(more);
+            self.budget.keys.remove(more);
         }
         is_within
     }
 
     /// Counts so many states less of a policy with this quota.
     pub(super) fn remove_keys(&self, quota: Option<&Arc<Quota>>, fewer: usize) {
-        self.budget.remove(fewer);
+        self.budget.keys.remove(fewer);
         if let Some(quota) = quota {
             quota.remove(fewer);
         }

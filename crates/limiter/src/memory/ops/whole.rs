@@ -63,7 +63,7 @@ impl MemoryStore {
             },
         )?;
         self.memory.count(changed.footprint);
-        self.budget.remove(changed.dropped);
+        self.budget.keys.remove(changed.dropped);
         if changed.is_gone {
             self.remove_keys(quota.as_ref(), 1);
         }
@@ -101,7 +101,7 @@ impl MemoryStore {
                     dropped.saturating_add(shard.sweep_few(&self.layout, fingerprint, now))
                 });
                 self.memory.count(change);
-                self.budget.remove(dropped);
+                self.budget.keys.remove(dropped);
             }
         }
         Some(outcome)

@@ -10,7 +10,7 @@ use tollgate_core::Name;
 
 use super::pause::Pause;
 
-/// The number of states of one policy, and its bound.
+/// The number of states of a policy, or of all, and its bound.
 ///
 /// Every state knows the quota that it counts in, since a sweep finds it without its policy. A state that was there
 /// before the quota may not count in it until it has reset: a check that changes its record in place does not look.
@@ -26,13 +26,21 @@ pub(crate) struct Quota {
 pub(crate) type QuotaRef = Option<Arc<Quota>>;
 
 impl Quota {
+    pub(crate) fn new(max: usize) -> Quota {
+        Quota { count: AtomicUsize::new(0), max: AtomicUsize::new(max), pause: Pause::default() }
+    }
+
+    pub(crate) fn max(&self) -> usize {
+        self.max.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
     /// Adds to the count and returns true, unless that would exceed the bound.
     pub(crate) fn try_add(&self, more: usize) -> bool {
-        let max = self.max.load(Ordering::Relaxed);
+        let max = self.max();
         let within = |count: usize| count.checked_add(more).filter(|count| *count <= max);
         more == 0 || self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
     }
@@ -51,7 +59,7 @@ impl Quota {
 
     /// Returns whether there is room for so many more.
     pub(crate) fn has_room(&self, more: usize) -> bool {
-        more == 0 || self.count().saturating_add(more) <= self.max.load(Ordering::Relaxed)
+        more == 0 || self.count().saturating_add(more) <= self.max()
     }
 }
 

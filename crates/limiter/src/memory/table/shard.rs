@@ -116,7 +116,7 @@ impl Shard {
         self.whole.as_ref().is_some_and(|whole| whole.has(fingerprint))
     }
 
-    /// Changes a state that is not packed where it lies. `None` if there is none that counts in this quota.
+    /// Changes a state that is not packed where it lies. `None` if no such state counts in this quota.
     pub(crate) fn change_whole<T>(
         &mut self,
         layout: &Layout,
@@ -126,8 +126,7 @@ impl Shard {
         now: Time,
         change: impl FnOnce(&mut Option<State>) -> T,
     ) -> Option<Changed<T>> {
-        let change = self.whole.as_mut()?.change(fingerprint, quota, change)?;
-        let mut changed = Changed { dropped: 0, ..change };
+        let mut changed = self.whole.as_mut()?.change(fingerprint, quota, change)?;
         if changed.is_gone || changed.is_packed {
             let (dropped, moved) =
                 self.measured(|shard| shard.move_out(layout, fingerprint, memory, now));

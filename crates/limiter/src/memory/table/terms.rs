@@ -108,9 +108,7 @@ impl TermsList {
     /// named limits are kept. States under the first are read as ever, and written under the second.
     pub(crate) fn pin(&self, terms: &Terms, quota: Option<&Arc<Quota>>) -> Option<u32> {
         let mut indices = self.write();
-        let key = place_key(terms.to_words(), quota);
-        let index = indices.find(&key, true);
-        let index = index.or_else(|| indices.add(&self.places, terms, quota, true));
+        let index = indices.find_or_add(&self.places, terms, quota, true);
         match index {
             Some(index) => {
                 indices.pin(index);
@@ -142,9 +140,7 @@ impl TermsList {
             self.is_full.store(true, Ordering::Relaxed);
             return None;
         }
-        let mut indices = self.write();
-        let found = indices.find(&key, false);
-        found.or_else(|| indices.add(&self.places, terms, quota, false))
+        self.write().find_or_add(&self.places, terms, quota, false)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Indices> {
@@ -185,9 +181,9 @@ impl TermsList {
             return;
         }
         round.shard = 0;
-        if self.write().finish_round(&self.places, &self.marks) {
-            let is_full = self.read().next(false).is_none();
-            self.is_full.store(is_full, Ordering::Relaxed);
+        let mut indices = self.write();
+        if indices.finish_round(&self.places, &self.marks) {
+            self.is_full.store(indices.next(false).is_none(), Ordering::Relaxed);
         } else {
             round.paused_until = now.checked_add(PAUSE).unwrap_or(now);
         }

@@ -77,17 +77,21 @@ impl Indices {
         self.free.iter().step_by(step(is_named)).find_map(Free::next)
     }
 
-    /// Adds terms that are new, or have a worse index than the next.
-    pub(super) fn add(
+    /// Finds the index of these terms, or adds them if they are new, or have a worse index than the next.
+    pub(super) fn find_or_add(
         &mut self,
         places: &Places,
         terms: &Terms,
         quota: Option<&Arc<Quota>>,
         is_named: bool,
     ) -> Option<u32> {
+        let key = place_key(terms.to_words(), quota);
+        if let Some(index) = self.find(&key, is_named) {
+            return Some(index);
+        }
         let index = self.free.iter_mut().step_by(step(is_named)).find_map(Free::take_next)?;
         places.get_or_allocate(index)?.open(terms, quota.cloned());
-        self.of.insert(place_key(terms.to_words(), quota), index);
+        self.of.insert(key, index);
         Some(index)
     }
 

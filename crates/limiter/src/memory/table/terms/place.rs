@@ -27,7 +27,7 @@ pub(super) struct Place {
     words: [AtomicU64; 4],
     /// Whether no more records get its index.
     is_closed: AtomicBool,
-    /// Whether there is a quota. Mostly there is none, and no lock is taken.
+    /// Whether there is a quota. If not, as usual, no lock is taken.
     has_quota: AtomicBool,
     quota: RwLock<QuotaRef>,
 }
