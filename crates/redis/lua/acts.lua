@@ -14,10 +14,10 @@
 -- summarize_new, reload_and_summarize; give_back and charge_at where the rule has none of its own.
 --
 -- Expects, read only (`live` to `refundable` come from the included sections):
--- luacheck: read globals time cost pack unpack
--- luacheck: read globals live reset_at refundable find_row details_of number_of left_of cut_row
+-- luacheck: read globals time cost pack unpack spread
+-- luacheck: read globals live reset_at refundable find_row row_of left_of remove_row read_heads
 -- Expects and assigns (`limit`: see README.md):
--- luacheck: globals limit allowed changed overdrawn applied open free_row most apart
+-- luacheck: globals limit allowed changed overdrawn applied open groups most converted apart group_ids
 -- Placeholders (see README.md):
 -- luacheck: read globals TAKES COUNT_DENIED OVERDRAWN
 
@@ -130,6 +130,9 @@ do
     --+ define_rows
     --+ define_walk
     --+ drop_expired_reservations
+    if converted == 1 then
+      --+ cap_before_taking
+    end
     --+ give
     --+ cap_refundable
     --+ save
@@ -152,12 +155,11 @@ do
   --+ open_reservations
   --+ define_rows
   local settled, settled_at, settled_amount, settled_left = false, 0, 0, 0
-  local settled_row = find_row(handle)
-  if settled_row then
-    local _
-    _, settled_amount = details_of(settled_row)
-    settled_at, settled_left = number_of('t', settled_row), left_of(settled_row)
-    settled = time < number_of('e', settled_row)
+  local settled_group, settled_row = find_row(handle)
+  if settled_group then
+    local expires_at, _
+    settled_at, expires_at, _, settled_amount = row_of(settled_group, settled_row)
+    settled_left, settled = left_of(settled_group, settled_row), time < expires_at
   end
   local at = time
   -- If the clock was stepped back, the operation is settled at the instant it was reserved, not before.
@@ -167,11 +169,12 @@ do
   local applied = false
   if settled then
     --+ define_walk
-    local open_before, free_before, most_before = open, free_row, most
-    cut_row(settled_row)
-    local actual, debt_too_large, least = cost, false, 0
+    local before = { open, groups, most, converted }
+    remove_row(settled_group, settled_row)
+    local actual, debt_too_large, least, capped = cost, false, 0, false
     if actual > settled_amount then
       local cost = actual - settled_amount
+      capped = true
       --+ cap_before_taking
       --+ convert_cost
       --+ charge_at
@@ -182,6 +185,7 @@ do
       least = settled_left < refundable and settled_left or refundable
       if least < cost then cost = least end
       if cost > 0 then
+        capped = true
         --+ cap_before_taking
         --+ convert_cost
         --+ give_back
@@ -189,11 +193,12 @@ do
     end
     if applied then
       --+ drop_expired_reservations
-    else
+    elseif capped then
       -- Nothing was taken or given, so that nothing is capped but what follows.
-      apart.parts, apart.changed = {}, {}
-      open, free_row, most = open_before, free_before, most_before
-      cut_row(settled_row)
+      apart.parts, apart.changed, group_ids = {}, {}, nil
+      open, groups, most, converted = spread(before)
+      read_heads()
+      remove_row(settled_group, settled_row)
     end
     changed = true
     --+ cap_after_settling

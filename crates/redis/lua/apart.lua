@@ -12,7 +12,7 @@
 --   collect_part   adds what was changed to `set` and `gone`
 --
 -- Expects, read only:
--- luacheck: read globals call spread
+-- luacheck: read globals call
 -- luacheck: read globals apart field part
 -- Expects and assigns (see README.md):
 -- luacheck: globals limit
@@ -27,20 +27,6 @@ local function read_part(apart, field)
     apart.parts[field] = part
   end
   return part
-end
--- Reads many parts in one command.
-local function read_parts(apart, column, count)
-  local fields, unread = {}, {}
-  for number = 1, count do
-    local field = column .. number
-    if apart.parts[field] == nil then
-      fields[#fields + 1], unread[#unread + 1] = field, apart.prefix .. field
-    end
-  end
-  if #fields > 1 then
-    local parts = call('HMGET', apart.key, spread(unread))
-    for j, field in ipairs(fields) do apart.parts[field] = parts[j] end
-  end
 end
 local function change_part(apart, field, part)
   apart.parts[field], apart.changed[field] = part, true

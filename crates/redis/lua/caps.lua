@@ -1,8 +1,8 @@
 -- How much may be given back of open reservations: what is left of their rows is lowered, so that it is never more
 -- than the state has counted at any time since.
 --
--- The numbers about the parts (rows.lua) say of which parts the rows must be read. Where all rows of a part are to be
--- lowered alike, these numbers are lowered and no row is read.
+-- What is known of each group (rows.lua) says of which groups the rows must be read. Where all rows of a group are to
+-- be lowered alike, its bound or shift is changed and no row is read.
 --
 -- Sections:
 --   define_walk         defines what `cap_before_taking` and `cap_refundable` call
@@ -12,45 +12,40 @@
 --
 -- Expects, read only:
 -- luacheck: read globals settled_at settled_amount actual least
--- luacheck: read globals numbers_in read_heads put_heads lefts_in put_lefts narrow
+-- luacheck: read globals read_heads groups oldests newests takens_in lefts_in put_lefts i
 -- Expects and assigns (`limit`: see README.md; `most`, `touched`: see reservations.lua):
--- luacheck: globals limit walk most touched
+-- luacheck: globals limit walk most touched converted bounds shifts
 
 --: define_walk
 -- No more can be given back of each reservation than the state still counts of it.
 local function walk()
+  read_heads()
   --+ begin_refundable
-  local heads, parts = read_heads()
-  local most_before, changed = most, false
+  local most_before = most
   most = 0
-  for number = 1, parts do
-    local oldest, newest, bound = heads[number * 4 - 3], heads[number * 4 - 2], heads[number * 4 - 1]
+  for i = 1, groups do
+    local oldest, newest, bound = oldests[i], newests[i], bounds[i]
     local least, same = 0, false
-    --+ refundable_of_part
+    --+ refundable_of_group
     if bound > least then
       if same then
         bound = least
       else
-        --+ walk_part
+        --+ walk_group
       end
-      heads[number * 4 - 1], changed = bound, true
+      if bound < bounds[i] then bounds[i], touched = bound, true end
     end
     if bound > most then most = bound end
   end
-  if changed then put_heads(heads, parts) end
   if most < most_before then touched = true end
 end
 
---: walk_part
--- luacheck: read globals number heads
+--: walk_group
 -- luacheck: globals bound
 do
-  local lefts, rows_here = lefts_in(heads, number)
-  local takens, lowered = numbers_in('t', number), false
-  narrow(heads, number, takens, rows_here)
+  local lefts, takens, lowered = lefts_in(i), takens_in(i), false
   bound = 0
-  for j = 1, rows_here do
-    local left = lefts[j]
+  for j, left in ipairs(lefts) do
     if left > 0 then
       local taken_at, refundable = takens[j], left
       --+ refundable_if_less
@@ -61,7 +56,7 @@ do
       if left > bound then bound = left end
     end
   end
-  if lowered then put_lefts(heads, number, lefts, rows_here) end
+  if lowered then put_lefts(i, lefts) end
 end
 
 --: refundable_if_less
@@ -71,9 +66,12 @@ end
 -- Where a rule knows that the state counts at least so much of each reservation, and what it does not count any more
 -- it will never count again, nothing is capped.
 do
-  local least = 0
+  local least, converts = 0, 0
   --+ still_counted
+  if converted == 1 then least = 0 end
   if most > least then walk() end
+  -- What the conversion no longer counts is found by the next operation, as in memory.
+  if converts ~= converted then converted, touched = converts, true end
 end
 
 --: still_counted
@@ -92,44 +90,36 @@ end
 if settled_amount > actual and most > 0 then
   local unspent = settled_amount - actual
   local least_since = least > unspent and least - unspent or 0
+  read_heads()
   --+ begin_overlap
-  local heads, parts = read_heads()
   most, touched = 0, true
-  for number = 1, parts do
-    local oldest, newest, bound = heads[number * 4 - 3], heads[number * 4 - 2], heads[number * 4 - 1]
+  for i = 1, groups do
+    local oldest, newest, bound = oldests[i], newests[i], bounds[i]
     local overlap
-    --+ overlap_of_part
+    --+ overlap_of_group
     if bound > 0 and overlap ~= 0 and (newest > settled_at or bound > least_since) then
       if overlap and oldest > settled_at then
-        heads[number * 4], bound = heads[number * 4] + overlap, bound > overlap and bound - overlap or 0
+        shifts[i], bound = shifts[i] + overlap, bound > overlap and bound - overlap or 0
       elseif overlap and newest <= settled_at and bound - overlap <= least_since then
         bound = least_since
       else
-        --+ cap_part
+        --+ cap_group
       end
-      heads[number * 4 - 1] = bound
+      bounds[i] = bound
     end
     if bound > most then most = bound end
   end
-  put_heads(heads, parts)
 end
 
---: cap_part
--- luacheck: read globals number heads oldest newest overlap unspent least_since
+--: cap_group
+-- luacheck: read globals newest overlap unspent least_since
 -- luacheck: globals bound
 do
-  local lefts, rows_here = lefts_in(heads, number)
-  local same, lowered, takens = overlap, false, nil
-  -- Where all rows are to be treated alike, it does not matter when each of them was taken.
-  if not same or oldest <= settled_at and newest > settled_at then
-    takens = numbers_in('t', number)
-    narrow(heads, number, takens, rows_here)
-  end
+  local lefts, takens, same, lowered = lefts_in(i), takens_in(i), overlap, false
   bound = 0
-  for j = 1, rows_here do
-    local left = lefts[j]
+  for j, left in ipairs(lefts) do
     if left > 0 then
-      local taken_at, overlap = takens and takens[j] or newest, same
+      local taken_at, overlap = takens[j], same
       if not same then
         --+ overlap
       end
@@ -142,10 +132,10 @@ do
       if left > bound then bound = left end
     end
   end
-  if lowered then put_lefts(heads, number, lefts, rows_here) end
+  if lowered then put_lefts(i, lefts) end
 end
 
---: overlap_of_part
+--: overlap_of_group
 -- luacheck: read globals oldest newest
 -- luacheck: globals overlap
 -- What is true of the oldest and of the newest is true of all.

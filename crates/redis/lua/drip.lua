@@ -62,7 +62,7 @@ refundable = level
 -- luacheck: globals least
 least = level
 
---: refundable_of_part
+--: refundable_of_group
 -- luacheck: globals least same
 least, same = level, true
 

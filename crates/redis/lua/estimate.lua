@@ -86,7 +86,7 @@ do
   refundable = live and (counter == 2 and current or counter == 1 and previous) or 0
 end
 
---: refundable_of_part
+--: refundable_of_group
 -- luacheck: read globals oldest newest
 -- luacheck: globals least same
 if not live or newest + old_length < window_start or oldest >= window_start + old_length then
@@ -98,16 +98,16 @@ elseif oldest + old_length >= window_start and newest < window_start then
 end
 
 --: still_counted
--- luacheck: globals least
+-- luacheck: globals least converts
 -- What is counted in a window is only lost with the window, unless windows get another length.
-if live and old_length == length then least = MAX_COUNT end
+if live and old_length == length then least = MAX_COUNT elseif live then converts = 1 end
 
 --: overlap
 -- luacheck: globals overlap
 overlap = taken_at - taken_at % length == settled_at - settled_at % length
   and unspent or 0
 
---: overlap_of_part
+--: overlap_of_group
 -- luacheck: read globals oldest newest
 do
   local start = settled_at - settled_at % length

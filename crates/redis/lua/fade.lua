@@ -121,14 +121,20 @@ end
 
 --: begin_refundable
 --+ steps_between
+local known_steps, known_refundable = nil, 0
 
 --: refundable
--- luacheck: globals refundable
+-- luacheck: globals refundable known_steps known_refundable
+-- Many were taken in the same step.
 do
-  refundable = live and floor(level * power(old_decay, steps_between(taken_at, now, old_step))) or 0
+  local steps = steps_between(taken_at, now, old_step)
+  if steps ~= known_steps then
+    known_steps, known_refundable = steps, live and floor(level * power(old_decay, steps)) or 0
+  end
+  refundable = known_refundable
 end
 
---: refundable_of_part
+--: refundable_of_group
 -- luacheck: read globals oldest newest
 -- luacheck: globals least same
 -- The longer ago it was taken, the more it was then.

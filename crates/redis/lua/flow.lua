@@ -126,7 +126,7 @@ refundable = level
 --+ begin_refundable
 least = level
 
---: refundable_of_part
+--: refundable_of_group
 -- luacheck: globals least same
 least, same = level, true
 

@@ -15,7 +15,7 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary own
 -- Expects, in the sections about reservations:
--- luacheck: read globals settled_at open find_row number_of put_number
+-- luacheck: read globals settled_at open find_row lefts_in put_lefts
 -- Placeholders:
 -- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES WITH_HANDLE
 
@@ -141,10 +141,14 @@ end
 -- What was taken counts until its lease ends, is released or refunded, and then never again, unless more is taken under
 -- the same handle. So that is when the reservation of this handle is capped, and never all of them.
 if WITH_HANDLE and open > 0 then
-  local row = find_row(handle)
-  if row then
+  local i, j = find_row(handle)
+  if i then
     --+ own_leases
-    if held < number_of('l', row) then put_number('l', row, held) end
+    local lefts = lefts_in(i)
+    if held < lefts[j] then
+      lefts[j] = held
+      put_lefts(i, lefts)
+    end
   end
 end
 

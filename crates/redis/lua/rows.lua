@@ -1,144 +1,254 @@
 -- The rows of the open reservations, in the parts of limit.apart: how they are read, found and changed.
 --
--- A row is a reservation. Its values lie in columns, since most operations need one or two of them. A part has a
--- column's values of up to ROWS_IN_PART rows; its name is the column's and a number from 1:
+-- A row is a reservation. Rows are in the order in which their cost was taken, those of the same instant in the order
+-- in which they were reserved. They are divided into groups of up to ROWS_IN_GROUP, so that an operation that concerns
+-- a stretch of time reads the rows of one group or two. Two neighbours together have more than three quarters of that,
+-- so that there are few groups. A group has two parts, named by its number:
 --
---   l   the least of the cost that was still counted at any time since (8 bytes, a double), 0 in a free row; see below
---   e   when it expires (8); in a free row the next free row, negative or 0
---   t   when the cost was taken (8)
---   s   how many were reserved before it (8), for those that were taken at the same instant
---   m   the first four bytes of its handle
---   d   the others (12), and the cost (4)
+--   l   of each row, the least of the cost that was still counted at any time since (8 bytes, a double); see below
+--   r   the rows: when it was taken and when it expires (8 each, doubles), its handle (16) and its cost (4)
 --
--- The field `h` has four numbers about each part (8 bytes each): no row of it was taken before this instant (`oldest`),
--- none after that one (`newest`), no more is left of any than so much (`bound`), and so much must be subtracted from
+-- The part `m` has the first two bytes of all handles. The part `h` has what is known of each group, in columns of
+-- doubles: its number, how many rows it has, when the first and when the last of them was taken (`oldest`, `newest`),
+-- before when none of them expires, no more is left of any than so much (`bound`), and so much must be subtracted from
 -- each `l` (`shift`). What is left of a row is the lesser of `bound` and `l` less `shift`, and not less than 0. So most
--- operations need to read no part, or one, and lower what is left of all rows in a part without reading them.
+-- operations read no row, and lower what is left of all rows in a group without reading them.
+--
+-- Making a string takes a script longer than anything else, 5 ns for each byte, so that rows are cut and joined with as
+-- few of them as can be.
 --
 -- Sections:
---   define_rows       defines the functions that the sections of reservations.lua call
+--   define_rows      defines the functions that other sections call
+--   define_heads     defines those about groups
+--   define_columns   defines those that read rows, and what is left of them
+--   define_changes   defines those that find, insert and remove rows
 --
 -- Expects, read only:
--- luacheck: read globals unpack pack spread sub find floor read_part read_parts change_part damaged
+-- luacheck: read globals unpack pack spread sub find read_part change_part damaged
 -- Expects and assigns (see README.md, and open_reservations in reservations.lua):
--- luacheck: globals limit rows open free_row most first_expiry last_expiry touched
+-- luacheck: globals limit groups open most first_expiry last_expiry touched
+-- luacheck: globals counts
 -- Placeholders (see README.md):
--- luacheck: read globals ROWS_IN_PART HEADS_BYTES
+-- luacheck: read globals ROWS_IN_GROUP GROUP_HEAD_BYTES MARK_BYTES ROW_BYTES
 
 --: define_rows
 --+ open_apart
 local apart = limit.apart
-local function parts_of_rows() return floor((rows + ROWS_IN_PART - 1) / ROWS_IN_PART) end
-local function forget_rows()
-  for number = 1, parts_of_rows() do
-    for _, column in ipairs({ 'l', 'e', 't', 's', 'm', 'd' }) do change_part(apart, column .. number, false) end
+local group_ids, oldests, newests, expiries, bounds, shifts
+local read_heads, write_heads, forget_rows, find_row, row_of, left_of, lefts_in, put_lefts, takens_in, ends_in
+local cut_rows, join, remove_row, insert_row
+do
+  -- In a block of their own, since Lua has no more than two hundred locals at once.
+  local counts
+  --+ define_heads
+  --+ define_columns
+  --+ define_changes
+end
+
+--: define_heads
+local function all_columns() return { group_ids, counts, oldests, newests, expiries, bounds, shifts } end
+-- Doubles. Reading them one by one takes four times as long.
+local function numbers_of(bytes, first, count)
+  local numbers = { unpack('<' .. ('d'):rep(count), bytes, first * 8 + 1) }
+  numbers[count + 1] = nil
+  return numbers
+end
+local function pack_numbers(numbers, count) return pack('<' .. ('d'):rep(count), spread(numbers, 1, count)) end
+-- Reads what is known of each group, unless that was done.
+function read_heads()
+  if group_ids then return end
+  local heads, rows = groups == 0 and '' or read_part(apart, 'h'), 0
+  if not heads then
+    -- Where the hash is lost, what was reserved stands as charged.
+    heads, groups, open, most, first_expiry, last_expiry, touched = '', 0, 0, 0, 0, 0, true
+    change_part(apart, 'm', false)
   end
-  change_part(apart, 'h', false)
-  rows, open, free_row, most, first_expiry, last_expiry, touched = 0, 0, 0, 0, 0, 0, true
+  if #heads ~= groups * GROUP_HEAD_BYTES then damaged() end
+  local column = function(number) return numbers_of(heads, number * groups, groups) end
+  group_ids, counts, oldests, newests = column(0), column(1), column(2), column(3)
+  expiries, bounds, shifts = column(4), column(5), column(6)
+  for _, count in ipairs(counts) do
+    if not (count >= 1 and count <= ROWS_IN_GROUP and count % 1 == 0) then damaged() end
+    rows = rows + count
+  end
+  if rows ~= open then damaged() end
 end
--- Where the hash is lost, what was reserved stands as charged.
-if rows > 0 and not read_part(apart, 'm1') then forget_rows() end
-local function rows_in(number)
-  local count = rows - (number - 1) * ROWS_IN_PART
-  return count < ROWS_IN_PART and count or ROWS_IN_PART
+-- Writes that, if it was read.
+function write_heads()
+  if not group_ids then return end
+  local packed = {}
+  for number, column in ipairs(all_columns()) do packed[number] = pack_numbers(column, groups) end
+  change_part(apart, 'h', groups > 0 and table.concat(packed))
 end
-local function column_part(column, width, number)
-  local count = rows_in(number)
-  if count == 0 then return '' end
-  local part = read_part(apart, column .. number)
-  if not part or #part ~= count * width then damaged() end
+-- Makes room for a group without rows.
+local function new_group(i)
+  local id = 1
+  for _, other in ipairs(group_ids) do
+    if other >= id then id = other + 1 end
+  end
+  for _, column in ipairs(all_columns()) do table.insert(column, i, 0) end
+  group_ids[i], expiries[i], groups = id, math.huge, groups + 1
+  change_part(apart, 'l' .. id, '')
+  change_part(apart, 'r' .. id, '')
+end
+local function forget_group(i)
+  change_part(apart, 'l' .. group_ids[i], false)
+  change_part(apart, 'r' .. group_ids[i], false)
+  for _, column in ipairs(all_columns()) do table.remove(column, i) end
+  groups = groups - 1
+end
+
+--: define_columns
+local function checked(part, bytes)
+  if not part or #part ~= bytes then damaged() end
   return part
 end
--- The numbers of all rows in a part, and how many they are. Reading them one by one takes four times as long.
-local function numbers_in(column, number)
-  local part = column_part(column, 8, number)
-  local count = #part / 8
-  return { unpack('<' .. ('d'):rep(count), part) }, count
+local function marks_of_all() return open == 0 and '' or checked(read_part(apart, 'm'), open * MARK_BYTES) end
+local function lefts_of(i) return checked(read_part(apart, 'l' .. group_ids[i]), counts[i] * 8) end
+local function rows_of(i) return checked(read_part(apart, 'r' .. group_ids[i]), counts[i] * ROW_BYTES) end
+-- When each row of a group was taken, and when each of them expires.
+local function instants_in(i, at)
+  local instants, rows = {}, rows_of(i)
+  for j = 1, counts[i] do instants[j] = unpack('<d', rows, (j - 1) * ROW_BYTES + at) end
+  return instants
 end
-local function put_numbers(column, number, numbers, count)
-  change_part(apart, column .. number, pack('<' .. ('d'):rep(count), spread(numbers, 1, count)))
-  touched = true
-end
-local function number_of(column, row)
-  local place = (row - 1) % ROWS_IN_PART
-  return (unpack('<d', column_part(column, 8, (row - 1 - place) / ROWS_IN_PART + 1), place * 8 + 1))
-end
--- The numbers about all parts, and how many parts there are.
-local function read_heads()
-  local count = parts_of_rows()
-  if count == 0 then return {}, 0 end
-  local heads = read_part(apart, 'h')
-  if not heads or #heads ~= count * HEADS_BYTES then damaged() end
-  return { unpack('<' .. ('dddd'):rep(count), heads) }, count
-end
-local function put_heads(heads, count)
-  change_part(apart, 'h', pack('<' .. ('dddd'):rep(count), spread(heads, 1, count * 4)))
-  touched = true
-end
--- Sets the oldest and the newest of a part to those of its rows, whether they are open or not.
-local function narrow(heads, number, takens, count)
-  local oldest, newest = takens[1], takens[1]
-  for j = 2, count do
-    local taken_at = takens[j]
-    if taken_at < oldest then oldest = taken_at elseif taken_at > newest then newest = taken_at end
-  end
-  heads[number * 4 - 3], heads[number * 4 - 2] = oldest, newest
-end
--- How much is left of each row of a part.
-local function lefts_in(heads, number)
-  local lefts, count = numbers_in('l', number)
-  local bound, shift = heads[number * 4 - 1], heads[number * 4]
-  for j = 1, count do
-    local left = lefts[j] - shift
-    lefts[j] = left > bound and bound or left > 0 and left or 0
-  end
-  return lefts, count
-end
--- Writes that; the bound of the part is not less than any.
-local function put_lefts(heads, number, lefts, count)
-  put_numbers('l', number, lefts, count)
-  heads[number * 4] = 0
-end
-local function left_of(row)
-  local heads, before = read_heads(), floor((row - 1) / ROWS_IN_PART) * 4
-  local left, bound = number_of('l', row) - heads[before + 4], heads[before + 3]
+function takens_in(i) return instants_in(i, 1) end
+function ends_in(i) return instants_in(i, 9) end
+-- When a row was taken, when it expires, its handle and its cost.
+function row_of(i, j) return unpack('<ddc16I4', rows_of(i), (j - 1) * ROW_BYTES + 1) end
+function left_of(i, j)
+  local left, bound = unpack('<d', lefts_of(i), j * 8 - 7) - shifts[i], bounds[i]
   return left > bound and bound or left > 0 and left or 0
 end
-local function details_of(row)
-  local place = (row - 1) % ROWS_IN_PART
-  return unpack('<c12I4', column_part('d', 16, (row - 1 - place) / ROWS_IN_PART + 1), place * 16 + 1)
+-- How much is left of each row of a group.
+function lefts_in(i)
+  local lefts, bound, shift = numbers_of(lefts_of(i), 0, counts[i]), bounds[i], shifts[i]
+  for j, left in ipairs(lefts) do
+    left = left - shift
+    lefts[j] = left > bound and bound or left > 0 and left or 0
+  end
+  return lefts
 end
--- Puts in the value of a row, or adds that of the next one.
-local function put(column, row, value)
-  local place, width = (row - 1) % ROWS_IN_PART, #value
-  local number = (row - 1 - place) / ROWS_IN_PART + 1
-  local part = column_part(column, width, number)
-  part = sub(part, 1, place * width) .. value .. sub(part, (place + 1) * width + 1)
-  change_part(apart, column .. number, part)
+function put_lefts(i, lefts)
+  change_part(apart, 'l' .. group_ids[i], pack_numbers(lefts, counts[i]))
+  shifts[i], touched = 0, true
+end
+
+--: define_changes
+local function put_group(i, rows, lefts)
   touched = true
+  if rows == '' then return forget_group(i) end
+  change_part(apart, 'r' .. group_ids[i], rows)
+  change_part(apart, 'l' .. group_ids[i], lefts)
+  counts[i], oldests[i], newests[i] = #rows / ROW_BYTES, unpack('<d', rows), (unpack('<d', rows, #rows - ROW_BYTES + 1))
 end
-local function put_number(column, row, number) put(column, row, pack('<d', number)) end
-local function put_handle(row, handle, amount)
-  put('m', row, sub(handle, 1, 4))
-  put('d', row, pack('<c12I4', sub(handle, 5), amount))
+-- Puts bytes in place of so many entries.
+local function splice(part, width, j, removed, bytes)
+  return sub(part, 1, (j - 1) * width) .. bytes .. sub(part, (j - 1 + removed) * width + 1)
 end
-local function cut_row(row)
-  put_number('e', row, -free_row)
-  put_number('l', row, 0)
-  put('m', row, '\0\0\0\0')
-  free_row, open = row, open - 1
+local function splice_group(i, j, removed, row, left)
+  put_group(i, splice(rows_of(i), ROW_BYTES, j, removed, row), splice(lefts_of(i), 8, j, removed, left))
 end
--- The row of a handle.
-local function find_row(handle)
-  local mark, rest = sub(handle, 1, 4), sub(handle, 5)
-  read_parts(apart, 'm', parts_of_rows())
-  for number = 1, parts_of_rows() do
-    local marks = column_part('m', 4, number)
-    local place = find(marks, mark, 1, true)
-    while place do
-      local row = (number - 1) * ROWS_IN_PART + (place + 3) / 4
-      if place % 4 == 1 and details_of(row) == rest and number_of('e', row) > 0 then return row end
-      place = find(marks, mark, place + 1, true)
+local function splice_marks(i, j, removed, mark)
+  for other = 1, i - 1 do j = j + counts[other] end
+  change_part(apart, 'm', splice(marks_of_all(), MARK_BYTES, j, removed, mark))
+end
+-- Joins a group with its neighbours, if they are small.
+function join(i)
+  for first = i, i - 1, -1 do
+    if first > 0 and first < groups and counts[first] + counts[first + 1] <= ROWS_IN_GROUP * 3 / 4 then
+      put_lefts(first, lefts_in(first))
+      put_lefts(first + 1, lefts_in(first + 1))
+      if bounds[first + 1] > bounds[first] then bounds[first] = bounds[first + 1] end
+      if expiries[first + 1] < expiries[first] then expiries[first] = expiries[first + 1] end
+      splice_group(first, counts[first] + 1, 0, rows_of(first + 1), lefts_of(first + 1))
+      forget_group(first + 1)
     end
+  end
+end
+function cut_rows(i, first, last)
+  local removed = last - first + 1
+  splice_marks(i, first, removed, '')
+  open = open - removed
+  splice_group(i, first, removed, '', '')
+end
+function remove_row(i, j)
+  cut_rows(i, j, j)
+  join(i)
+end
+-- Moves the rows of a group from one on to a new group.
+local function split(i, j)
+  local rows, lefts = rows_of(i), lefts_of(i)
+  new_group(i + 1)
+  bounds[i + 1], shifts[i + 1], expiries[i + 1] = bounds[i], shifts[i], expiries[i]
+  put_group(i + 1, sub(rows, (j - 1) * ROW_BYTES + 1), sub(lefts, j * 8 - 7))
+  put_group(i, sub(rows, 1, (j - 1) * ROW_BYTES), sub(lefts, 1, j * 8 - 8))
+end
+-- Where a row belongs that was taken at that instant: its group, which has room, and its place there.
+local function place_for(taken_at)
+  local i = groups
+  while i > 1 and oldests[i] > taken_at do i = i - 1 end
+  if i == 0 then
+    new_group(1)
+    return 1, 1
+  end
+  local j = counts[i] + 1
+  if taken_at < newests[i] then
+    local takens = takens_in(i)
+    while j > 1 and takens[j - 1] > taken_at do j = j - 1 end
+  end
+  if counts[i] < ROWS_IN_GROUP then return i, j end
+  if j == 1 or j > counts[i] then
+    -- In front of the first group, or behind this one.
+    local new = j == 1 and 1 or i + 1
+    new_group(new)
+    return new, 1
+  end
+  split(i, j)
+  return i, j
+end
+function insert_row(taken_at, expires_at, handle, amount, left)
+  read_heads()
+  local i, j = place_for(taken_at)
+  -- The bound of the group may grow, so that it must not stand for what is left of the others.
+  if counts[i] > 0 and (left > bounds[i] or shifts[i] ~= 0) then put_lefts(i, lefts_in(i)) end
+  if left > bounds[i] then bounds[i] = left end
+  if expires_at < expiries[i] then expiries[i] = expires_at end
+  splice_marks(i, j, 0, sub(handle, 1, MARK_BYTES))
+  open = open + 1
+  splice_group(i, j, 0, pack('<ddc16I4', taken_at, expires_at, handle, amount), pack('<d', left))
+  join(i)
+end
+function forget_rows()
+  read_heads()
+  for i = groups, 1, -1 do forget_group(i) end
+  change_part(apart, 'm', false)
+  change_part(apart, 'h', false)
+  open, most, first_expiry, last_expiry, touched = 0, 0, 0, 0, true
+end
+-- The place of the row of a handle among those of a group.
+local function find_in_group(i, handle)
+  local rows = rows_of(i)
+  local place = find(rows, handle, 1, true)
+  while place and place % ROW_BYTES ~= 17 do place = find(rows, handle, place + 1, true) end
+  return place and (place - 17) / ROW_BYTES + 1
+end
+-- The group and the place of the row of a handle.
+function find_row(handle)
+  read_heads()
+  local marks, mark = marks_of_all(), sub(handle, 1, MARK_BYTES)
+  local i, past = 0, 0
+  local place = find(marks, mark, 1, true)
+  while place do
+    if place % MARK_BYTES ~= 1 then
+      place = place + 1
+    else
+      while past < place do i, past = i + 1, past + counts[i + 1] * MARK_BYTES end
+      local j = find_in_group(i, handle)
+      if j then return i, j end
+      -- However many marks of the group are the same, it is looked through once.
+      place = past + 1
+    end
+    place = find(marks, mark, place, true)
   end
 end

@@ -4,6 +4,7 @@
 --
 -- Expects, read only:
 -- luacheck: read globals unpack pack floor ids block_of block_for place_after refill replace put_in_block
+-- luacheck: read globals converted
 -- luacheck: read globals taken_at settled_at unspent now width life old_width old_life count_bytes slot_format
 -- Expects and assigns (`limit`: see README.md):
 -- luacheck: globals limit applied debt_too_large tail used total live cost given_from given_to
@@ -39,18 +40,33 @@ local function slot_of(instant)
 end
 
 --: still_counted
--- luacheck: globals least
--- What is counted in a slot is only lost with the slot, unless slots get another length.
-if live and old_width == width and old_life == life then least = MAX_COUNT end
+-- luacheck: globals least converts
+-- What is counted in a slot is only lost with the slot, unless slots get another length. A slot that has ended may
+-- count again if the clock steps back.
+if live and old_width == width and old_life == life then
+  if used == total then
+    least = MAX_COUNT
+  elseif converted == 0 then
+    given_from, given_to = math.huge, 0
+  end
+elseif live then
+  converts = 1
+end
 
 --: begin_refundable
 --+ define_slot_of
+-- Between which instants so much is refundable: many were taken in the same slot.
+local known_from, known_to, known_refundable = 1, 0, 0
 
 --: refundable
--- luacheck: globals refundable
+-- luacheck: globals refundable known_from known_to known_refundable
 do
-  local _, start, count = slot_of(taken_at)
-  refundable = live and start and now < start + old_life and count or 0
+  if taken_at < known_from or taken_at >= known_to then
+    local _, start, count = slot_of(taken_at)
+    known_from, known_to = start or taken_at, start and start + old_width or taken_at
+    known_refundable = live and start and now < start + old_life and count or 0
+  end
+  refundable = known_refundable
 end
 
 --: refundable_if_less
@@ -59,13 +75,21 @@ if not live or taken_at >= given_from and taken_at < given_to or taken_at < now 
   --+ refundable
 end
 
---: refundable_of_part
+--: refundable_of_group
 -- luacheck: read globals oldest newest
 -- luacheck: globals least same
-if not live then
-  same = true
+if not live or newest <= now - old_life or oldest >= unpack('<I7', tail, #tail - count_bytes - 6) + old_width then
+  -- The slots of all have ended, or they were taken after all that is counted.
+  least, same = 0, true
 elseif (newest < given_from or oldest >= given_to) and oldest >= now - old_life + old_width then
   least = math.huge
+else
+  local _, start = slot_of(oldest)
+  if start and newest < start + old_width then
+    local taken_at, refundable = oldest, 0
+    --+ refundable
+    least, same = refundable, true
+  end
 end
 
 --: overlap
@@ -73,7 +97,7 @@ end
 overlap = taken_at - taken_at % width == settled_at - settled_at % width
   and unspent or 0
 
---: overlap_of_part
+--: overlap_of_group
 -- luacheck: read globals oldest newest
 do
   local start = settled_at - settled_at % width

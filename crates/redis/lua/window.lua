@@ -70,7 +70,7 @@ if count <= 0 then count, live = 0, false end
 -- luacheck: globals refundable
 refundable = live and window_start <= taken_at and taken_at < window_end and count or 0
 
---: refundable_of_part
+--: refundable_of_group
 -- luacheck: read globals oldest newest
 -- luacheck: globals least same
 if not live or newest < window_start or oldest >= window_end then
@@ -80,11 +80,15 @@ elseif oldest >= window_start and newest < window_end then
 end
 
 --: still_counted
--- luacheck: globals least
+-- luacheck: globals least converts
 -- What is counted in a window is only lost with the window, unless the window becomes another one.
 do
   --+ window_now
-  if live and window_start == new_start and window_end == new_end then least = MAX_COUNT end
+  if live and window_start == new_start and window_end == new_end then
+    least = MAX_COUNT
+  elseif live then
+    converts = 1
+  end
 end
 
 --: overlap

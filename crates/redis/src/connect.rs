@@ -18,7 +18,8 @@ use crate::connection::Connection;
 use crate::connection::cluster::Cluster;
 use crate::connection::node::{Connector, Node};
 use crate::connection::target::{InvalidUrl, Target};
-use crate::script::Scripts;
+use crate::format::PartSizes;
+use crate::script::{ScriptOptions, Scripts};
 use crate::store::RedisStore;
 
 /// Default prefix of all keys.
@@ -73,6 +74,7 @@ pub struct RedisStoreBuilder {
     response_timeout: Duration,
     root_certificate: Option<Vec<u8>>,
     key_hash: KeyHash,
+    script_options: ScriptOptions,
 }
 
 impl fmt::Debug for RedisStoreBuilder {
@@ -106,6 +108,7 @@ impl RedisStoreBuilder {
             response_timeout: DEFAULT_RESPONSE_TIMEOUT,
             root_certificate: None,
             key_hash: KeyHash::default(),
+            script_options: ScriptOptions::default(),
         }
     }
 
@@ -143,6 +146,20 @@ impl RedisStoreBuilder {
         self
     }
 
+    /// Keeps what lies apart of a state in tiny parts, so that a test with few entries has many parts.
+    #[doc(hidden)]
+    pub fn with_tiny_parts(mut self) -> RedisStoreBuilder {
+        self.script_options.part_sizes = PartSizes::TINY;
+        self
+    }
+
+    /// Lets each script add the number of its steps to the list at [`STEPS_KEY`](crate::STEPS_KEY), for tests.
+    #[doc(hidden)]
+    pub fn with_counted_steps(mut self) -> RedisStoreBuilder {
+        self.script_options.counts_steps = true;
+        self
+    }
+
     /// Creates the store and connects to it.
     ///
     /// # Errors
@@ -166,7 +183,7 @@ impl RedisStoreBuilder {
         Ok(RedisStore {
             connection,
             prefix: Prefix::new(&self.prefix, self.key_hash),
-            scripts: Scripts::default(),
+            scripts: Scripts::new(self.script_options),
         })
     }
 

@@ -27,20 +27,41 @@ pub(crate) const BODY_BYTES: [usize; 8] = [0, 22, 25, 21, 0, 28, 38, 0];
 /// Number of bytes of a hash that are used: enough that no two of them in a store are ever the same.
 pub(crate) const HASH_BYTES: usize = 16;
 /// How many bytes a state has about its open reservations, which are kept apart.
-pub(crate) const RESERVATIONS_BYTES: usize = 34;
-/// Whether everything that is kept apart in parts has tiny ones, so that a test with few entries has many parts.
-const TINY_PARTS: bool = option_env!("TOLLGATE_TINY_PARTS").is_some();
-/// How many open reservations are read and written together.
-pub(crate) const ROWS_IN_PART: usize = if TINY_PARTS { 2 } else { 128 };
-/// How many bytes are kept about each part of the open reservations.
-pub(crate) const HEADS_BYTES: usize = 32;
-/// How many slots or leases a state has at least in itself, before others are kept apart; at most twice as many.
-pub(crate) const MAX_INLINE: usize = if TINY_PARTS { 1 } else { 64 };
-/// How many slots or leases are read and written together at most.
-pub(crate) const MAX_BLOCK: usize = if TINY_PARTS { 4 } else { 256 };
-/// Maximum number of blocks of slots or leases of one state. Two neighbours have more than three quarters of
-/// [`MAX_BLOCK`].
-pub(crate) const MAX_BLOCKS: usize = 2 * (MAX_ENTRIES + 2) / (MAX_BLOCK * 3 / 4) + 2;
+pub(crate) const RESERVATIONS_BYTES: usize = 26;
+/// How many bytes of its handle an open reservation is searched by.
+pub(crate) const MARK_BYTES: usize = 2;
+/// How many bytes an open reservation takes among those of its group.
+pub(crate) const ROW_BYTES: usize = 36;
+/// How many bytes are kept about each group of open reservations.
+pub(crate) const GROUP_HEAD_BYTES: usize = 56;
+/// How much of what is kept apart of a state lies together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartSizes {
+    /// Maximum number of open reservations that are read and written together.
+    pub(crate) rows_in_group: usize,
+    /// How many slots or leases a state has at least in itself, before others are kept apart; at most twice as many.
+    pub(crate) max_inline: usize,
+    /// How many slots or leases are read and written together at most.
+    pub(crate) max_block: usize,
+}
+
+impl PartSizes {
+    /// Sizes with which a test that has few entries has many parts.
+    pub(crate) const TINY: PartSizes = PartSizes { rows_in_group: 4, max_inline: 1, max_block: 4 };
+
+    /// Maximum number of blocks of slots or leases of one state. Two neighbours have more than three quarters of
+    /// `max_block`.
+    pub(crate) fn max_blocks(&self) -> usize {
+        2 * (MAX_ENTRIES + 2) / (self.max_block * 3 / 4) + 2
+    }
+}
+
+impl Default for PartSizes {
+    fn default() -> PartSizes {
+        PartSizes { rows_in_group: 64, max_inline: 64, max_block: 256 }
+    }
+}
+
 /// How many bytes a slot takes in a block.
 pub(crate) const SLOT_BYTES: usize = 14;
 /// How many bytes a lease takes in the store.

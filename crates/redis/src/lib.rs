@@ -69,5 +69,7 @@ mod store;
 
 pub use connect::{ConnectError, RedisStoreBuilder};
 pub use connection::target::InvalidUrl;
+#[doc(hidden)]
+pub use script::steps::STEPS_KEY;
 pub use shape::MAX_LIMITS;
 pub use store::RedisStore;

@@ -8,6 +8,7 @@ mod runs;
 #[cfg(test)]
 mod samples;
 mod sections;
+pub(crate) mod steps;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -15,6 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use foldhash::fast::FixedState;
 
+use crate::format::PartSizes;
 use crate::shape::Shape;
 
 /// A script, and the SHA-1 by which Redis finds it.
@@ -35,18 +37,36 @@ impl Script {
     }
 }
 
+/// What tests change about the scripts of a store. No setting of a store changes it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ScriptOptions {
+    pub(crate) part_sizes: PartSizes,
+    /// Whether a script counts its steps: see `steps.rs`.
+    pub(crate) counts_steps: bool,
+}
+
 /// All scripts that were needed so far.
-#[derive(Debug, Default)]
-pub(crate) struct Scripts(RwLock<HashMap<Shape, Arc<Script>, FixedState>>);
+#[derive(Debug)]
+pub(crate) struct Scripts {
+    options: ScriptOptions,
+    known: RwLock<HashMap<Shape, Arc<Script>, FixedState>>,
+}
 
 impl Scripts {
+    pub(crate) fn new(options: ScriptOptions) -> Scripts {
+        Scripts { options, known: RwLock::default() }
+    }
+
     pub(crate) fn of(&self, shape: Shape) -> Arc<Script> {
-        if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&shape) {
+        if let Some(known) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&shape) {
             return Arc::clone(known);
         }
-        let text = compact::compact(&assemble::assemble(&shape));
-        let script = Arc::new(Script::new(text));
-        let mut scripts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut text = assemble::assemble(&shape, &self.options);
+        if self.options.counts_steps {
+            text = steps::count_steps(&text);
+        }
+        let script = Arc::new(Script::new(compact::compact(&text)));
+        let mut scripts = self.known.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(scripts.entry(shape).or_insert(script))
     }
 }

@@ -1,12 +1,13 @@
 //! Policies with the maximum number of limits, and with one more.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use tokio::runtime::Runtime;
 use tollgate_core::{Act, LimitStatuses, Name, PlainStore, Policy, Request, Time};
 use tollgate_fixtures::Server;
 use tollgate_redis::{MAX_LIMITS, RedisStore};
 
+const SUBJECTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const LINES: [&str; 8] = [
     "sliding-log 30/min",
     "concurrency 20 ttl 30s",
@@ -24,16 +25,34 @@ fn policy(lines: impl Iterator<Item = &'static str>, count: usize) -> Policy {
 
 #[test]
 fn sixteen_limits_decide_as_in_memory() {
+    let of_one_kind = LINES.iter().map(|line| policy(std::iter::repeat(*line), MAX_LIMITS));
+    let mixed = policy(LINES.into_iter().cycle(), MAX_LIMITS);
+    decide_as_in_memory(of_one_kind.chain([mixed]));
+}
+
+/// The variables of few limits are locals of a script, of which Lua allows two hundred.
+#[test]
+fn a_few_limits_of_as_many_subjects_decide_as_in_memory() {
+    let counts = LINES.iter().flat_map(|line| (2..=SUBJECTS.len()).map(move |count| (line, count)));
+    decide_as_in_memory(counts.map(|(line, count)| {
+        let lines: Vec<String> =
+            SUBJECTS[..count].iter().map(|subject| format!("{line} per {subject}")).collect();
+        Policy::parse(Name::default(), lines.iter().map(String::as_str)).unwrap()
+    }));
+}
+
+fn decide_as_in_memory(policies: impl Iterator<Item = Policy>) {
     let Some(server) = Server::redis() else { return };
     let runtime = Runtime::new().unwrap();
     let redis = runtime.block_on(RedisStore::connect(&server.url())).unwrap();
     let memory = PlainStore::default();
-    let of_one_kind = LINES.iter().map(|line| policy(std::iter::repeat(*line), MAX_LIMITS));
-    let mixed = policy(LINES.into_iter().cycle(), MAX_LIMITS);
-    for (number, policy) in of_one_kind.chain([mixed]).enumerate() {
+    for (number, policy) in policies.enumerate() {
         for costs in [[3, 3, 3], [3, 0, 1], [0, 2, 0]] {
             let (key, statuses) = (format!("{number} {costs:?}"), LimitStatuses::default());
-            let request = Request::of(&key).id("id").statuses(&statuses);
+            let mut request = Request::of(&key).id("id").statuses(&statuses);
+            for subject in SUBJECTS {
+                request = request.subject(subject, &key);
+            }
             let mut items = request.items(policy.limits()).unwrap();
             for (item, cost) in items.iter_mut().zip(costs.into_iter().cycle()) {
                 item.cost = cost;

@@ -16,11 +16,11 @@ use support::limits::with_count_denied;
 use tokio::runtime::Runtime;
 use tollgate_core::contract::{ALGORITHMS, Step, limit_line, steps};
 use tollgate_core::{
-    Act, Decision, Id, Item, Key, Limit, LimitStatus, LimitStatuses, Name, Op, PlainStore, Span,
+    Decision, Id, Item, Key, Limit, LimitStatus, LimitStatuses, Name, Op, PlainStore, Span,
     StoreError, Time,
 };
 use tollgate_fixtures::{Cluster, Server};
-use tollgate_redis::RedisStore;
+use tollgate_redis::{RedisStore, RedisStoreBuilder};
 
 /// Number of random operations for each algorithm in an ordinary run.
 const OPERATIONS: u32 = 5_000;
@@ -112,8 +112,12 @@ fn reported(op: Op<'_>, apply: impl FnOnce(&Op<'_>) -> Result<Decision, StoreErr
 
 /// Compares the two stores.
 fn compare(url: &str, algorithm: &'static str) {
+    compare_with(RedisStore::builder(url), algorithm);
+}
+
+fn compare_with(redis: RedisStoreBuilder, algorithm: &'static str) {
     let runtime = Runtime::new().unwrap();
-    let redis = RedisStore::builder(url).response_timeout(RESPONSE_TIMEOUT);
+    let redis = redis.response_timeout(RESPONSE_TIMEOUT);
     let redis = runtime.block_on(redis.connect()).unwrap();
     let memory = PlainStore::default();
     let policy = Name::new("same").unwrap();
@@ -157,51 +161,6 @@ fn compare(url: &str, algorithm: &'static str) {
     }
 }
 
-/// What a reservation over several cluster nodes has taken is given back on each of them.
-#[test]
-fn settled_for_less_on_several_nodes() {
-    let Some(cluster) = Cluster::start() else { return };
-    let runtime = Runtime::new().unwrap();
-    let redis = runtime.block_on(RedisStore::builder(&cluster.url()).connect()).unwrap();
-    let policy = Name::new("same").unwrap();
-    let lines = [
-        "concurrency 9 ttl 1h",
-        "sliding-log 9/h",
-        "fixed-window 9/h",
-        "ar1 max 9 decay 2 resolution 1s",
-    ];
-    let limits = lines.map(|line| line.parse::<Limit>().unwrap());
-    for case in 0..20 {
-        let memory = PlainStore::default();
-        let keys = [0, 1].map(|subject| format!("{case} {subject}"));
-        for (second, (act, id, cost)) in [
-            (Act::Check, "b", 1),
-            (Act::Reserve, "a", 5),
-            (Act::Settle, "a", 2),
-            (Act::Reserve, "b", 2),
-            (Act::Check, "a", 1),
-            (Act::Settle, "b", 0),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let items = limits.iter().zip([0, 1, 0, 1]);
-            let items = items.map(|(limit, which)| Item {
-                limit,
-                subject: Key::new(keys[which].as_bytes()).unwrap().into(),
-                cost,
-            });
-            let items: Vec<Item<'_>> = items.collect();
-            let op = Op::check(&policy, &items).with_act(act);
-            let op = op.with_id(Id::new(id.as_bytes()).unwrap());
-            let micros = 1_700_000_000_000_000 + second as u64 * 200_000;
-            let at = Time::from_micros(micros).unwrap();
-            let result = reported(op, |op| runtime.block_on(redis.apply_one(op, Some(at))));
-            assert_eq!(result, reported(op, |op| memory.apply_one(op, at)), "{second}: {act}");
-        }
-    }
-}
-
 macro_rules! same_answers {
     ($($name:ident: $algorithm:literal),* $(,)?) => {
         mod redis {
@@ -209,6 +168,17 @@ macro_rules! same_answers {
             fn $name() {
                 if let Some(server) = super::Server::redis() {
                     super::compare(&server.url(), $algorithm);
+                }
+            })*
+        }
+
+        /// A few entries have many parts.
+        mod tiny_parts {
+            $(#[test]
+            fn $name() {
+                if let Some(server) = super::Server::redis() {
+                    let redis = super::RedisStore::builder(&server.url()).with_tiny_parts();
+                    super::compare_with(redis, $algorithm);
                 }
             })*
         }

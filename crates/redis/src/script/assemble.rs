@@ -2,17 +2,18 @@
 
 use tollgate_core::Act;
 
+use super::ScriptOptions;
 use super::sections::{find, variant};
 use crate::format::{HASH_BYTES, HEAD_BYTES, OVERDRAWN};
 use crate::shape::{Idempotency, LimitShape, RuleKind, Shape};
 
 /// Maximum number of limits whose variables are locals. Lua has no more than two hundred locals, so that the
 /// variables of more limits are fields of a table.
-pub(super) const MAX_IN_LOCALS: usize = 5;
+pub(super) const MAX_IN_LOCALS: usize = 3;
 
 /// Returns the text of the script, with indents and long names.
-pub(super) fn assemble(shape: &Shape) -> String {
-    let mut assembly = Assembly { shape, out: String::new() };
+pub(super) fn assemble(shape: &Shape, options: &ScriptOptions) -> String {
+    let mut assembly = Assembly { shape, options, out: String::new() };
     assembly.begin();
     if !shape.runs {
         assembly.recall();
@@ -31,6 +32,7 @@ pub(super) fn assemble(shape: &Shape) -> String {
 
 pub(super) struct Assembly<'s> {
     pub(super) shape: &'s Shape,
+    pub(super) options: &'s ScriptOptions,
     pub(super) out: String,
 }
 

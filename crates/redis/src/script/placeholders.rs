@@ -8,9 +8,8 @@ use tollgate_core::{Act, MAX_ENTRIES, Span};
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::format::{
-    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, HEADS_BYTES, LEASE_BYTES, MAX_BLOCK, MAX_BLOCKS,
-    MAX_INLINE, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROWS_IN_PART,
-    SLOT_BYTES, VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, OVERDRAWN,
+    REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION, WINDOWS_NEEDED,
 };
 use crate::shape::{Idempotency, RuleKind};
 
@@ -101,12 +100,31 @@ impl Assembly<'_> {
             "MIN_DECAY" | "MAX_DECAY" | "MIN_MINIMUM" | "MAX_MINIMUM" => {
                 return bound_of_fade(name);
             }
-            _ => match size_apart(limit, name) {
+            _ => match self.size_apart(limit, name) {
                 Some(size) => size,
                 None => return self.duration(name).map(|duration| duration.to_string()),
             },
         };
         Some(number.to_string())
+    }
+
+    /// Placeholders for the sizes of what lies apart from a state.
+    fn size_apart(&self, limit: Context, name: &str) -> Option<usize> {
+        let sizes = self.options.part_sizes;
+        Some(match name {
+            "RESERVATIONS_BYTES" => RESERVATIONS_BYTES,
+            "ROWS_IN_GROUP" => sizes.rows_in_group,
+            "MARK_BYTES" => MARK_BYTES,
+            "ROW_BYTES" => ROW_BYTES,
+            "GROUP_HEAD_BYTES" => GROUP_HEAD_BYTES,
+            "LEASE_BYTES" => LEASE_BYTES,
+            "MAX_INLINE" => sizes.max_inline,
+            "MAX_BLOCK" => sizes.max_block,
+            "MAX_BLOCKS" => sizes.max_blocks(),
+            "ENTRY_BYTES" if limit.kind == RuleKind::Held => LEASE_BYTES,
+            "ENTRY_BYTES" => SLOT_BYTES,
+            _ => return None,
+        })
     }
 
     /// Placeholders for durations and for amounts that do not fit into `usize` everywhere.
@@ -135,22 +153,6 @@ fn bound_of_fade(name: &str) -> Option<String> {
         _ => return None,
     };
     Some(bound.to_string())
-}
-
-/// Placeholders for the sizes of what lies apart from a state.
-fn size_apart(limit: Context, name: &str) -> Option<usize> {
-    Some(match name {
-        "RESERVATIONS_BYTES" => RESERVATIONS_BYTES,
-        "ROWS_IN_PART" => ROWS_IN_PART,
-        "HEADS_BYTES" => HEADS_BYTES,
-        "LEASE_BYTES" => LEASE_BYTES,
-        "MAX_INLINE" => MAX_INLINE,
-        "MAX_BLOCK" => MAX_BLOCK,
-        "MAX_BLOCKS" => MAX_BLOCKS,
-        "ENTRY_BYTES" if limit.kind == RuleKind::Held => LEASE_BYTES,
-        "ENTRY_BYTES" => SLOT_BYTES,
-        _ => return None,
-    })
 }
 
 /// The variable that parts call `subject.name`.

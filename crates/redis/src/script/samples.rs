@@ -6,6 +6,7 @@ use std::{env, fs};
 use smallvec::SmallVec;
 use tollgate_core::Act;
 
+use super::ScriptOptions;
 use super::assemble::assemble;
 use crate::shape::{Idempotency, LimitShape, RuleKind, Shape};
 
@@ -104,7 +105,7 @@ fn write_samples() {
     let folder = PathBuf::from(folder);
     let write = |name: &str, variant: &str, shape: &Shape| {
         let file = format!("{name}-{}-{variant}.lua", shape.act);
-        fs::write(folder.join(file), assemble(shape)).unwrap();
+        fs::write(folder.join(file), assemble(shape, &ScriptOptions::default())).unwrap();
     };
     for act in Act::ALL {
         for kind in KINDS {
