@@ -24,9 +24,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of a check without an id.
-    pub(crate) fn of_check(decision: Decision) -> Outcome {
-        Outcome { decision, remember_until: None, forget_id: false }
+    /// Returns the outcome of a check of a cost above zero, which has taken it if it is allowed.
+    #[must_use]
+    pub fn of_check(op: &Op<'_>, decision: Decision, now: Time) -> Outcome {
+        let is_remembered = decision.allowed && op.id.is_some();
+        let remember_until = is_remembered.then(|| now.after(op.id_ttl()));
+        Outcome { decision, remember_until, forget_id: false }
+    }
+
+    /// Returns the outcome of a release that has given a lease back.
+    #[must_use]
+    pub fn of_release(decision: Decision) -> Outcome {
+        Outcome { decision, remember_until: None, forget_id: true }
     }
 }
 

@@ -321,37 +321,43 @@ impl LimitStatuses {
 }
 
 /// Folds the status of each limit of a policy, in order, into one decision.
-pub(crate) struct DecisionBuilder {
+#[derive(Debug)]
+pub struct DecisionBuilder {
     allowed: bool,
     next: usize,
     /// The position and status of the limit that binds among those added.
-    bound: Option<(usize, LimitStatus)>,
+    bound_by: usize,
+    bound: LimitStatus,
     remaining: u64,
     wait: u64,
     reset_after: Span,
 }
 
 impl DecisionBuilder {
-    pub(crate) fn new(allowed: bool) -> DecisionBuilder {
+    /// Creates a builder to which no limit was added.
+    #[inline]
+    #[must_use]
+    pub fn new(allowed: bool) -> DecisionBuilder {
         DecisionBuilder {
             allowed,
             next: 0,
-            bound: None,
+            bound_by: 0,
+            bound: LimitStatus::UNLIMITED,
             remaining: u64::MAX,
             wait: 0,
             reset_after: Span::ZERO,
         }
     }
 
-    pub(crate) fn add(&mut self, status: LimitStatus) {
-        // The comparisons are strict, so that the first limit binds where several are equal.
-        let binds = match &self.bound {
-            None => true,
-            Some((_, bound)) if self.allowed => status.room() < bound.room(),
-            Some((_, bound)) => status.wait() > bound.wait(),
-        };
-        if binds {
-            self.bound = Some((self.next, status));
+    /// Adds the next limit.
+    #[inline(always)]
+    pub fn add(&mut self, status: LimitStatus) {
+        // The comparisons are strict, so that the first limit binds where several are equal. What binds has the least
+        // room, or the longest wait.
+        let binds =
+            if self.allowed { status.room() < self.remaining } else { status.wait() > self.wait };
+        if binds || self.next == 0 {
+            (self.bound_by, self.bound) = (self.next, status);
         }
         self.next = self.next.saturating_add(1);
         self.remaining = self.remaining.min(status.room());
@@ -359,8 +365,10 @@ impl DecisionBuilder {
         self.reset_after = self.reset_after.max(status.reset_after);
     }
 
-    pub(crate) fn build(self) -> Decision {
-        let (bound_by, bound) = self.bound.unwrap_or((0, LimitStatus::UNLIMITED));
+    /// Returns the decision.
+    #[inline(always)]
+    pub fn build(self) -> Decision {
+        let DecisionBuilder { bound_by, bound, .. } = self;
         Decision {
             allowed: self.allowed,
             not_found: false,

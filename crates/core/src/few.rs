@@ -1,6 +1,6 @@
-//! A list that holds one element without an allocation.
+//! A list that holds two elements without an allocation.
 
-/// A list of mostly one element.
+/// A list of mostly one or two elements.
 ///
 /// Unlike `SmallVec` it is covariant: a list of long-lived references is also one of short-lived
 /// ones, so that a request can borrow its id from elsewhere than its keys.
@@ -9,6 +9,7 @@ pub(crate) enum Few<T> {
     #[default]
     None,
     One([T; 1]),
+    Two([T; 2]),
     Many(Vec<T>),
 }
 
@@ -18,6 +19,7 @@ impl<T> Few<T> {
         match self {
             Few::None => &[],
             Few::One(one) => one,
+            Few::Two(two) => two,
             Few::Many(many) => many,
         }
     }
@@ -32,7 +34,8 @@ impl<T> Few<T> {
     pub(crate) fn with(self, last: T) -> Few<T> {
         match self {
             Few::None => Few::One([last]),
-            Few::One([first]) => Few::Many(vec![first, last]),
+            Few::One([first]) => Few::Two([first, last]),
+            Few::Two([first, second]) => Few::Many(vec![first, second, last]),
             Few::Many(mut many) => {
                 many.push(last);
                 Few::Many(many)

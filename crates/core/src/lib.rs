@@ -82,7 +82,7 @@ pub use operation::{Item, Op};
 pub use plain::PlainStore;
 pub use policy::Policy;
 pub use request::{
-    Items, MissingKey, OwnedRequest, Request, RequestError, item_of_key, items_of_key,
+    Items, MissingKey, OwnedRequest, Request, RequestError, item_of_key, push_items_of_key,
 };
 pub use rule::MAX_ENTRIES;
 pub use store::{Apply, MAX_COALESCED, Store, apply_one};

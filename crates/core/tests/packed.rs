@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tollgate_core::contract::{ALGORITHMS, limit_line};
 use tollgate_core::remote::{LimitParams as _, RemoteLimit, RemoteState};
-use tollgate_core::storage::{LimitStorage as _, Packed, State, Terms, decide};
-use tollgate_core::{Act, Decision, Id, Item, Key, Limit, Name, Op, StoreError, Time};
+use tollgate_core::storage::{Handle, LimitStorage as _, Packed, State, Terms, decide};
+use tollgate_core::{Act, Decision, Id, Item, Key, Limit, LimitStatus, Name, Op, StoreError, Time};
 
 /// Where one-word states are counted from.
 const ORIGIN: Time = Time::EPOCH;
@@ -20,11 +20,28 @@ fn apply(
     cost: u64,
     now: Time,
 ) -> Result<Decision, StoreError> {
+    apply_with(limit, state, act, cost, None, now)
+}
+
+fn apply_with(
+    limit: &Limit,
+    state: &mut Option<State>,
+    act: Act,
+    cost: u64,
+    handle: Option<Handle>,
+    now: Time,
+) -> Result<Decision, StoreError> {
     let (name, id) = (Name::default(), Id::new(b"id").ok().filter(|_| act != Act::Check));
     let items = [Item { limit, subject: Key::new(b"key").unwrap().into(), cost }];
     let op = Op::check(&name, &items).with_act(act);
     let op = id.map_or(op, |id| op.with_id(id));
-    decide(&op, None, std::slice::from_mut(state), now).map(|outcome| outcome.decision)
+    decide(&op, handle, std::slice::from_mut(state), now).map(|outcome| outcome.decision)
+}
+
+/// Returns the status of the limit for a check that takes nothing.
+fn peek(limit: &Limit, state: Option<&State>, cost: u64, now: Time) -> LimitStatus {
+    let mut state = state.cloned();
+    apply(limit, &mut state, Act::Peek, cost, now).unwrap().only_status()
 }
 
 fn packed(state: Option<&State>) -> Option<Packed> {
@@ -48,44 +65,69 @@ fn fast_paths(
     let by_words = limit.check_words(kept.map(|kept| kept.words()), cost, now);
     let word = kept.map_or(Some(0), |kept| kept.one_word(ORIGIN));
     let by_word = word.and_then(|word| limit.check_word(word, ORIGIN, cost, now));
+    if let (Some(kept), Some(outcome)) = (kept, &by_words) {
+        let words = kept.words();
+        let allowed = outcome.decision.allowed;
+        assert_eq!(limit.fits_words(words, cost, now), Some(allowed));
+        let taken = (outcome.decision.only_status(), outcome.words.unwrap_or(words));
+        assert_eq!(limit.update_words(words, cost, now, allowed), Some(taken));
+        let peeked = (peek(limit, before, cost, now), words);
+        assert_eq!(limit.update_words(words, cost, now, false), Some(peeked));
+    }
+    if let (Some(_), Some(word), Some((decision, after))) = (kept, word, by_word) {
+        assert_eq!(limit.fits_word(word, ORIGIN, cost, now), Some(decision.allowed));
+        let taken = (decision.only_status(), after);
+        assert_eq!(limit.update_word(word, ORIGIN, cost, now, decision.allowed), Some(taken));
+        let peeked = (peek(limit, before, cost, now), word);
+        assert_eq!(limit.update_word(word, ORIGIN, cost, now, false), Some(peeked));
+    }
     (by_words.map(|outcome| outcome.decision), by_word.map(|(decision, _)| decision))
 }
 
-/// A check over a state that is not packed, which is then changed.
+/// A check or a release over a state that is not packed. Returns the decision and the state that is left.
 fn in_place(
     limit: &Limit,
     before: Option<&State>,
+    act: Act,
     cost: u64,
+    handle: Option<Handle>,
     now: Time,
-) -> Option<(Decision, State)> {
-    let mut state = before?.clone();
-    let outcome = limit.check_in_place(&mut state, cost, now)?;
-    Some((outcome.decision, state))
+) -> Option<(Decision, Option<State>)> {
+    let mut state = before.cloned();
+    let decision = match (act, &mut state) {
+        (Act::Check, None) => return limit.check_new_in_place(cost, handle, now),
+        (Act::Check, Some(state)) => limit.check_in_place(state, cost, handle, now),
+        (Act::Release, state) => limit.release_in_place(state, handle?, cost, now),
+        _ => None,
+    };
+    Some((decision?, state))
 }
 
-/// Generates the time since the step before, a cost, whether the first limit is used, and what to
-/// do.
-fn step() -> impl Strategy<Value = (u64, u64, bool, Act)> {
+/// The time since the step before, a cost, whether the first limit is used, what to do, and for whom.
+type Step = (u64, u64, bool, Act, Option<u64>);
+
+fn step() -> impl Strategy<Value = Step> {
     let jump = prop_oneof![0_u64..50, 0_u64..2_000_000, 0_u64..90_000_000_000];
     let cost = prop_oneof![3 => 1_u64..4, 1 => 1_u64..2_000];
     let act = prop_oneof![
         8 => Just(Act::Check), 1 => Just(Act::Charge), 1 => Just(Act::Refund),
-        1 => Just(Act::Reserve), 1 => Just(Act::Settle)
+        1 => Just(Act::Reserve), 1 => Just(Act::Settle), 2 => Just(Act::Release)
     ];
-    (jump, cost, prop::bool::weighted(0.8), act)
+    (jump, cost, prop::bool::weighted(0.8), act, prop::option::of(0_u64..4))
 }
 
-fn check_steps(limits: [&Limit; 2], steps: &[(u64, u64, bool, Act)]) -> Result<(), TestCaseError> {
+fn check_steps(limits: [&Limit; 2], steps: &[Step]) -> Result<(), TestCaseError> {
     let (mut state, mut now) = (None, Time::EPOCH);
-    for (jump, cost, first, act) in steps {
+    for (jump, cost, first, act, holder) in steps {
+        let handle = holder.map(|holder| Handle::from_words([holder, 1]));
         now = Time::from_micros(now.as_micros() + jump).unwrap();
         let limit = limits[usize::from(!first)];
         let (by_words, by_word) = fast_paths(limit, state.as_ref(), *cost, now);
-        let changed = in_place(limit, state.as_ref(), *cost, now);
-        let result = apply(limit, &mut state, *act, *cost, now);
-        if let (Act::Check, Some((decision, changed))) = (*act, changed) {
+        let changed = in_place(limit, state.as_ref(), *act, *cost, handle, now);
+        let result = apply_with(limit, &mut state, *act, *cost, handle, now);
+        if let Some((decision, changed)) = changed {
             prop_assert_eq!(result.as_ref().ok(), Some(&decision));
-            prop_assert_eq!(bytes(&changed), bytes(state.as_ref().unwrap()));
+            prop_assert_eq!(changed.as_ref().map(bytes), state.as_ref().map(bytes));
         }
         if *act == Act::Check {
             let decided = result.ok();
@@ -150,10 +192,32 @@ fn slots_and_leases_are_checked_in_place() {
         let mut state = None;
         assert!(apply(&limit, &mut state, Act::Check, 1, Time::EPOCH).unwrap().allowed);
         for expected in [Some(true), Some(true), Some(false)] {
-            let outcome = limit.check_in_place(state.as_mut().unwrap(), 1, Time::EPOCH);
-            assert_eq!(outcome.map(|outcome| outcome.decision.allowed), expected, "{line}");
+            let decision = limit.check_in_place(state.as_mut().unwrap(), 1, None, Time::EPOCH);
+            assert_eq!(decision.map(|decision| decision.allowed), expected, "{line}");
         }
-        assert!(limit.check_in_place(state.as_mut().unwrap(), 0, Time::EPOCH).is_none());
+        assert!(limit.check_in_place(state.as_mut().unwrap(), 0, None, Time::EPOCH).is_none());
+        assert!(limit.check_new_in_place(1, None, Time::EPOCH).unwrap().0.allowed, "{line}");
+        assert!(!limit.check_new_in_place(4, None, Time::EPOCH).unwrap().0.allowed, "{line}");
+    }
+}
+
+#[test]
+fn a_lease_is_released_in_place() {
+    let limit: Limit = "concurrency 3 ttl 1h".parse().unwrap();
+    let handle = Handle::from_words([1, 2]);
+    let (_, mut state) = limit.check_new_in_place(2, Some(handle), Time::EPOCH).unwrap();
+    let other = Handle::from_words([2, 2]);
+    assert!(limit.release_in_place(&mut state, other, 1, Time::EPOCH).is_none());
+    let released = limit.release_in_place(&mut state, handle, 1, Time::EPOCH).unwrap();
+    assert!(released.allowed && released.remaining == Some(3) && state.is_none());
+    assert!(limit.release_in_place(&mut state, handle, 1, Time::EPOCH).is_none());
+}
+
+#[test]
+fn other_limits_are_not_checked_in_place() {
+    for line in ["gcra 3/h", "fixed-window 3/h", "unlimited"] {
+        let limit: Limit = line.parse().unwrap();
+        assert!(limit.check_new_in_place(1, None, Time::EPOCH).is_none(), "{line}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use smallvec::SmallVec;
 use tollgate_core::{
     Apply, Decision, IntoKey, Item, Items, Key, KeyBytes, Op, Policy, Request, RequestError,
-    Store as _, StoreError, Time, apply_one, items_of_key,
+    Store as _, StoreError, Time, apply_one, push_items_of_key,
 };
 
 use crate::any_store::AnyStore;
@@ -38,8 +38,11 @@ impl Limiter {
     /// Checks any policy.
     #[inline(never)]
     fn check_policy(&self, key: Key<'_>) -> Result<Decision, Error> {
-        let items = items_of_key(self.policy().limits(), key)?;
-        Ok(self.store().apply_one(&Op::check(self.policy().name(), &items), None)?)
+        let now = self.store().clock().now();
+        let mut items = Items::new();
+        push_items_of_key(self.policy().limits(), key, &mut items)?;
+        let check = Op::check(self.policy().name(), &items);
+        Ok(self.store().apply_prepared(&check, self.terms_indices(), now)?)
     }
 
     /// Checks a key that has no state of one word.
@@ -51,11 +54,13 @@ impl Limiter {
         now: Time,
     ) -> Result<Decision, Error> {
         let name = self.policy().name();
-        if let Some(decision) = self.store().check_three_words(name, key.into(), check, now) {
+        let store = self.store();
+        let known = store.check_three_words(name, key.into(), check, now);
+        if let Some(decision) = known.or_else(|| store.check_whole(name, key.into(), check, now)) {
             return Ok(decision);
         }
         let items = [check.item(key.into())];
-        Ok(self.store().apply_general(&Op::check(name, &items), now)?)
+        Ok(store.apply_general(&Op::check(name, &items), now)?)
     }
 
     /// Checks many keys at one instant, each by itself and in order. The decisions replace the

@@ -5,9 +5,9 @@
 
 mod cached_key;
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
-use siphasher::sip128::{Hasher128 as _, SipHasher13};
+use siphasher::sip128::{Hash128, Hasher128 as _, SipHasher13};
 use tollgate_core::storage::{Handle, OpStorage as _};
 use tollgate_core::{Name, Op, Subject};
 
@@ -34,6 +34,9 @@ pub(crate) fn index_in(len: usize, random: u64) -> usize {
 }
 
 impl Hash {
+    /// The hash of no subject.
+    pub(crate) const NONE: Hash = Hash { shard: 0, fingerprint: 0 };
+
     /// Returns the fingerprint of the state of the limit at this position in its policy. All states
     /// of one subject have the same home in a table, so they lie next to each other.
     #[inline]
@@ -67,11 +70,11 @@ impl Secret {
         self.hash_with(|hasher| op.hash_scope(hasher))
     }
 
-    fn hash_with(self, write: impl FnOnce(&mut SipHasher13)) -> [u64; 2] {
+    fn hash_with(self, write: impl FnOnce(&mut Parts)) -> [u64; 2] {
         let [a, b] = self.0;
-        let mut hasher = SipHasher13::new_with_keys(a, b);
-        write(&mut hasher);
-        let hash = hasher.finish128();
+        let mut parts = Parts::new(SipHasher13::new_with_keys(a, b));
+        write(&mut parts);
+        let hash = parts.finish128();
         [hash.h1, hash.h2]
     }
 
@@ -79,6 +82,65 @@ impl Secret {
     pub(crate) fn salt(self, policy: &Name, subject: Subject<'_>) -> Salt {
         let [a, b] = self.0;
         Salt(a ^ policy.digest(), b ^ subject.name.map_or(0, Name::digest))
+    }
+}
+
+/// Maximum number of bytes that are hashed at once: enough for an id and a key of ordinary length.
+const MAX_AT_ONCE: usize = 160;
+
+/// Collects short parts, which take twice as long if they are hashed one by one.
+struct Parts {
+    bytes: [u8; MAX_AT_ONCE],
+    len: usize,
+    /// What has hashed the parts so far, if they are longer.
+    hasher: SipHasher13,
+    is_long: bool,
+}
+
+impl Parts {
+    #[inline]
+    fn new(hasher: SipHasher13) -> Parts {
+        Parts { bytes: [0; MAX_AT_ONCE], len: 0, hasher, is_long: false }
+    }
+
+    #[inline]
+    fn collected(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    #[cold]
+    fn flush(&mut self, next: &[u8]) {
+        let Parts { bytes, len, hasher, .. } = self;
+        hasher.write(bytes.get(..*len).unwrap_or_default());
+        hasher.write(next);
+        (self.len, self.is_long) = (0, true);
+    }
+
+    fn finish128(mut self) -> Hash128 {
+        if !self.is_long {
+            return self.hasher.hash(self.collected());
+        }
+        self.flush(&[]);
+        self.hasher.finish128()
+    }
+}
+
+impl Hasher for Parts {
+    #[inline(always)]
+    fn write(&mut self, part: &[u8]) {
+        let end = self.len.wrapping_add(part.len());
+        match self.bytes.get_mut(self.len..end) {
+            Some(free) => {
+                free.copy_from_slice(part);
+                self.len = end;
+            }
+            None => self.flush(part),
+        }
+    }
+
+    /// Not used: the hash has 128 bits.
+    fn finish(&self) -> u64 {
+        self.hasher.finish()
     }
 }
 

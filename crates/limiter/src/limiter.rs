@@ -52,7 +52,7 @@ pub struct Limiter<S: LimiterStore = MemoryStore> {
 /// A policy, and the room in memory for its limits.
 struct PreparedPolicy {
     policy: Policy,
-    _prepared: Prepared,
+    prepared: Prepared,
 }
 
 /// The only limit of a policy, which counts the plain cost of the nameless key.
@@ -67,12 +67,12 @@ impl<S: LimiterStore> Limiter<S> {
         let prepared = store.prepared(&policy);
         let single = match policy.limits() {
             [limit] if limit.per().is_none() && limit.unit().is_none() => {
-                Some(SingleLimit { terms_index: prepared.only_index() })
+                Some(SingleLimit { terms_index: prepared.indices().first().copied().flatten() })
             }
             _ => None,
         };
         Limiter {
-            policy: Arc::new(PreparedPolicy { policy, _prepared: prepared }),
+            policy: Arc::new(PreparedPolicy { policy, prepared }),
             store,
             registration,
             single,
@@ -92,6 +92,12 @@ impl<S: LimiterStore> Limiter<S> {
     pub(crate) fn single_check(&self) -> Option<SingleCheck<'_>> {
         let SingleLimit { terms_index } = self.single?;
         Some(SingleCheck { limit: self.policy().limits().first()?, terms_index, cost: 1 })
+    }
+
+    /// Returns the index of the terms of each limit in the store, as far as it has one.
+    #[inline]
+    pub(crate) fn terms_indices(&self) -> &[Option<NonZeroU32>] {
+        self.policy.prepared.indices()
     }
 
     /// Returns the same limiter with other limits. Usage carries over: a raised limit helps at once,

@@ -13,10 +13,10 @@
 //! |---|---|---|
 //! | 1. `check_one_word` | this thread has cached a denial of the key by a one-word record, its shard has not changed since, and the cached record still denies | nothing |
 //! | 2. `check_one_word` | the key has a one-word record, written under the terms of the limit | its shard |
-//! | 3. `check_three_words` | the same as 1 and 2 for a three-word record; only [`Limiter::check`](crate::Limiter::check) takes this step | nothing, or its shard |
+//! | 3. `check_three_words`, `check_whole` | the same as 1 and 2 for a three-word record; or the limit has slots or leases, and the key has a state under its numbers; only [`Limiter::check`](crate::Limiter::check) takes this step | nothing, or its shard |
 //! | 4. `check_or_insert` | the key has a three-word record under the terms of the limit; or it has no state, its state fits a record, and there is room | its shard |
 //! | 5. `check_several` | it is a check of two to four limits without an id, and all states are records, written under the terms of their limits | the shards of its subjects |
-//! | 6. `apply_to_whole` | it is on one limit, and the state of the key is not packed; or the limit has slots or leases, the key is new, and there is room | its shard |
+//! | 6. `apply_to_one` | it is on one limit, and the state of the key is not packed; or the limit has slots or leases, the key is new, and there is room; or it is a check with an id, and steps 2 to 4 would decide it without | its shard |
 //! | 7. `apply_batch` of one operation | always: see below | the shards of its subjects |
 //!
 //! # The path of a batch

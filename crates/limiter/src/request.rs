@@ -1,11 +1,12 @@
 //! A request to a limiter: its keys, its costs, its id, and the operations.
 
+use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::{
-    Act, Allowed, Decimal, Decision, IntoKey, Limit, LimitStatuses, Op, OwnedRequest, Time,
+    Act, Allowed, Decimal, Decision, IntoKey, Items, Limit, LimitStatuses, Op, OwnedRequest, Time,
     apply_one,
 };
 
@@ -196,12 +197,21 @@ impl<'a, S: LimiterStore> Request<'a, S> {
 
 impl Request<'_, MemoryStore> {
     fn apply(&self, act: Act) -> Result<Decision, Error> {
-        let apply = |op: &Op<'_>| {
-            let decision = self.limiter.store().apply_one(op, self.at)?;
-            self.notify(op);
-            Ok(decision)
+        let policy = self.limiter.policy();
+        tollgate_core::Request::expect_support(policy, act)?;
+        let limits = self.request.limits(policy.limits())?;
+        let mut items = Items::new();
+        self.request.push_items(&limits, &mut items)?;
+        let op = self.request.op(policy.name(), &items, act)?;
+        let store = self.limiter.store();
+        let now = self.at.unwrap_or_else(|| store.clock().now());
+        let indices = match &limits {
+            Cow::Borrowed(_) => self.limiter.terms_indices(),
+            Cow::Owned(_) => &[],
         };
-        self.with_op(act, apply)?
+        let decision = store.apply_prepared(&op, indices, now)?;
+        self.notify(&op);
+        Ok(decision)
     }
 }
 

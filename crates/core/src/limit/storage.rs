@@ -5,9 +5,8 @@ use std::hash::Hasher;
 
 use super::{Limit, numbers};
 use crate::act::MAX_COST;
-use crate::decide::Outcome;
 use crate::decision::{Decision, LimitStatus};
-use crate::rule::{PackedOutcome, State, Terms};
+use crate::rule::{Handle, PackedOutcome, State, Terms};
 use crate::sealed::Sealed;
 use crate::time::Time;
 
@@ -63,21 +62,69 @@ pub trait LimitStorage: Sealed {
     #[must_use]
     fn check_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<(Decision, u64)>;
 
-    /// Returns the status that [`check_words`](LimitStorage::check_words) would have, had it taken nothing: that
-    /// of a limit whose policy was denied by another limit. `None` if `decide` has to be called.
+    /// Returns whether [`check_words`](LimitStorage::check_words) would allow it: for a policy of several limits, of
+    /// which none takes anything unless all allow it. `None` if `decide` has to be called.
     #[must_use]
-    fn peek_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<LimitStatus>;
+    fn fits_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<bool>;
 
-    /// Returns the status that [`check_word`](LimitStorage::check_word) would have, had it taken nothing. `None` if
-    /// `decide` has to be called.
+    /// Takes a cost that [fits](LimitStorage::fits_words), if it `takes` anything. Returns the status of this limit,
+    /// and the new words. `None` if `decide` has to be called.
     #[must_use]
-    fn peek_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<LimitStatus>;
+    fn update_words(
+        &self,
+        words: [u64; 3],
+        cost: u64,
+        now: Time,
+        takes: bool,
+    ) -> Option<(LimitStatus, [u64; 3])>;
 
-    /// Checks this limit over a state that is not packed, and changes it. Returns what
-    /// [`decide`](crate::storage::decide) does for a check without an id; `None` if that has to be called. Nothing has
-    /// changed then.
+    /// As [`fits_words`](LimitStorage::fits_words), over a state in one word, counted from `origin`.
     #[must_use]
-    fn check_in_place(&self, state: &mut State, cost: u64, now: Time) -> Option<Outcome>;
+    fn fits_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<bool>;
+
+    /// As [`update_words`](LimitStorage::update_words), over a state in one word, counted from `origin`.
+    #[must_use]
+    fn update_word(
+        &self,
+        word: u64,
+        origin: Time,
+        cost: u64,
+        now: Time,
+        takes: bool,
+    ) -> Option<(LimitStatus, u64)>;
+
+    /// Checks this limit alone over a state that is not packed, and changes it. `handle` is that of the id, if there
+    /// is one. This is a faster way to the decision of [`decide`](crate::storage::decide). `None` if that has to be
+    /// called. Nothing has changed then.
+    #[must_use]
+    fn check_in_place(
+        &self,
+        state: &mut State,
+        cost: u64,
+        handle: Option<Handle>,
+        now: Time,
+    ) -> Option<Decision>;
+
+    /// As [`check_in_place`](LimitStorage::check_in_place), for a new key. Returns the state too, if the check is
+    /// allowed.
+    #[must_use]
+    fn check_new_in_place(
+        &self,
+        cost: u64,
+        handle: Option<Handle>,
+        now: Time,
+    ) -> Option<(Decision, Option<State>)>;
+
+    /// Releases the leases of this limit under a handle, and changes the state. This is a faster way to the decision of
+    /// [`decide`](crate::storage::decide). `None` if that has to be called. Nothing has changed then.
+    #[must_use]
+    fn release_in_place(
+        &self,
+        state: &mut Option<State>,
+        handle: Handle,
+        cost: u64,
+        now: Time,
+    ) -> Option<Decision>;
 
     /// Returns whether another limit counts by the same rule with the same numbers. They may differ in their line,
     /// their subject and their unit.
@@ -146,27 +193,80 @@ impl LimitStorage for Limit {
     }
 
     #[inline]
-    fn peek_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<LimitStatus> {
+    fn fits_words(&self, words: [u64; 3], cost: u64, now: Time) -> Option<bool> {
         if self.needs_decide(cost) {
             return None;
         }
-        self.rule().peek_words(words, cost, now)
+        self.rule().fits_words(words, cost, now)
     }
 
     #[inline]
-    fn peek_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<LimitStatus> {
+    fn update_words(
+        &self,
+        words: [u64; 3],
+        cost: u64,
+        now: Time,
+        takes: bool,
+    ) -> Option<(LimitStatus, [u64; 3])> {
+        self.rule().update_words(words, cost, now, takes)
+    }
+
+    #[inline(always)]
+    fn fits_word(&self, word: u64, origin: Time, cost: u64, now: Time) -> Option<bool> {
         if self.needs_decide(cost) {
             return None;
         }
-        self.rule().peek_word(word, origin, cost, now)
+        self.rule().fits_word(word, origin, cost, now)
+    }
+
+    #[inline(always)]
+    fn update_word(
+        &self,
+        word: u64,
+        origin: Time,
+        cost: u64,
+        now: Time,
+        takes: bool,
+    ) -> Option<(LimitStatus, u64)> {
+        self.rule().update_word(word, origin, cost, now, takes)
     }
 
     #[inline]
-    fn check_in_place(&self, state: &mut State, cost: u64, now: Time) -> Option<Outcome> {
+    fn check_in_place(
+        &self,
+        state: &mut State,
+        cost: u64,
+        handle: Option<Handle>,
+        now: Time,
+    ) -> Option<Decision> {
         if self.needs_decide(cost) {
             return None;
         }
-        self.rule().check_in_place(state, cost, now).map(Outcome::of_check)
+        self.rule().check_in_place(state, cost, handle, now)
+    }
+
+    #[inline]
+    fn check_new_in_place(
+        &self,
+        cost: u64,
+        handle: Option<Handle>,
+        now: Time,
+    ) -> Option<(Decision, Option<State>)> {
+        if self.needs_decide(cost) {
+            return None;
+        }
+        self.rule().check_new_in_place(cost, handle, now)
+    }
+
+    #[inline]
+    fn release_in_place(
+        &self,
+        state: &mut Option<State>,
+        handle: Handle,
+        cost: u64,
+        now: Time,
+    ) -> Option<Decision> {
+        self.rule().release_in_place(state, handle, cost, now)
     }
 
     #[inline]

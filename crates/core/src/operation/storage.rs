@@ -6,7 +6,7 @@ use super::Op;
 use crate::act::Act;
 use crate::idempotency::Scope;
 use crate::sealed::Sealed;
-use crate::subject::{Id, Name};
+use crate::subject::{Id, Name, Subject};
 use crate::time::Span;
 
 /// How long an operation that took or gave something is remembered by its id.
@@ -76,15 +76,24 @@ impl OpStorage for Op<'_> {
 }
 
 impl Op<'_> {
+    #[inline]
     fn hash_subjects(&self, hasher: &mut impl Hasher) {
-        for subject in self.subjects() {
-            hash_field(hasher, subject.name.map_or("", Name::as_str).as_bytes());
-            hash_field(hasher, subject.key.as_bytes());
+        // Most operations have one: nothing to compare.
+        if let [item] = self.items {
+            return hash_subject(hasher, item.subject);
         }
+        self.subjects().for_each(|subject| hash_subject(hasher, subject));
     }
 }
 
+#[inline]
+fn hash_subject(hasher: &mut impl Hasher, subject: Subject<'_>) {
+    hash_field(hasher, subject.name.map_or("", Name::as_str).as_bytes());
+    hash_field(hasher, subject.key.as_bytes());
+}
+
 /// Hashes a field with its length, so that different lists of fields are hashed differently.
+#[inline]
 fn hash_field(hasher: &mut impl Hasher, field: &[u8]) {
     let length = u32::try_from(field.len()).unwrap_or(u32::MAX);
     hasher.write(&length.to_le_bytes());

@@ -141,3 +141,16 @@ pub(crate) trait Counting {
         false
     }
 }
+
+/// A rule whose states are never packed.
+pub(super) trait InPlace: Counting {
+    /// Takes a cost that fits in a live state, at the instant of the decision, which does not move it. `None` if
+    /// [`take`](Counting::take) has to be called; then nothing has changed.
+    fn take_in_place(
+        &self,
+        state: &mut Self::State,
+        at: Time,
+        cost: u64,
+        handle: Option<Handle>,
+    ) -> Option<()>;
+}

@@ -58,29 +58,60 @@ impl Flow {
         Flow { capacity, pace }
     }
 
-    /// Checks in 64-bit numbers, which are enough for nearly all limits. Both `word`, the instant
-    /// when the bucket will be empty, and `now` are counted from the same origin. Returns whether
-    /// it is allowed, the numbers, and the new word; `None` if 64 bits are not enough. It takes nothing unless
-    /// `may_take`.
-    ///
-    /// This is a second copy of the arithmetic of [`Counting`], for speed. Tests hold it to the
-    /// same decisions.
+    /// Checks in 64-bit numbers, which are enough for nearly all limits. Both `word`, the instant when the bucket will
+    /// be empty, and `now` are counted from the same origin. Returns whether it is allowed, the numbers, and the new
+    /// word; `None` if 64 bits are not enough.
     #[inline(always)]
     pub(super) fn check_word(
         &self,
         word: u64,
         now: Span,
         cost: u64,
-        may_take: bool,
     ) -> Option<(bool, LimitStatus, u64)> {
+        let level = self.level(word, now, cost)?;
+        let (status, word) = self.update(&level, word, cost, level.fits())?;
+        Some((level.fits(), status, word))
+    }
+
+    /// Returns whether [`check_word`](Flow::check_word) would allow it.
+    #[inline(always)]
+    pub(super) fn fits_word(&self, word: u64, now: Span, cost: u64) -> Option<bool> {
+        Some(self.level(word, now, cost)?.fits())
+    }
+
+    /// Takes the cost, if it `takes` anything. Returns the numbers and the new word.
+    #[inline(always)]
+    pub(super) fn update_word(
+        &self,
+        word: u64,
+        now: Span,
+        cost: u64,
+        takes: bool,
+    ) -> Option<(LimitStatus, u64)> {
+        self.update(&self.level(word, now, cost)?, word, cost, takes)
+    }
+
+    #[inline(always)]
+    fn level(&self, word: u64, now: Span, cost: u64) -> Option<Level> {
         let Pace { ticks, parts } = self.pace;
         let now = now.as_micros().checked_mul(parts)?;
         let full = self.capacity.checked_mul(ticks)?;
         let weight = cost.checked_mul(ticks)?;
         let before = word.saturating_sub(now);
-        let after = before.checked_add(weight)?;
-        let allowed = may_take && after <= full;
-        let left = if allowed { after } else { before };
+        Some(Level { now, full, weight, before, after: before.checked_add(weight)? })
+    }
+
+    #[inline(always)]
+    fn update(
+        &self,
+        level: &Level,
+        word: u64,
+        cost: u64,
+        takes: bool,
+    ) -> Option<(LimitStatus, u64)> {
+        let Pace { ticks, parts } = self.pace;
+        let Level { now, full, weight, before, after } = *level;
+        let left = if takes { after } else { before };
         let over = left.checked_add(weight)?.saturating_sub(full);
         let to_span = |in_parts: u64| {
             Span::from_micros(if parts == 1 { in_parts } else { in_parts.div_ceil(parts) })
@@ -93,7 +124,24 @@ impl Flow {
             retry_after: (cost <= self.capacity).then(|| to_span(over)),
             reset_after: to_span(left),
         };
-        Some((allowed, status, if allowed { now.checked_add(left)? } else { word }))
+        Some((status, if takes { now.checked_add(left)? } else { word }))
+    }
+}
+
+/// The level of a bucket, in parts of a tick and in 64-bit numbers. Nothing but the numbers differs from what
+/// [`Counting`] does, which is slower; tests hold it to the same decisions.
+struct Level {
+    now: u64,
+    full: u64,
+    weight: u64,
+    before: u64,
+    after: u64,
+}
+
+impl Level {
+    #[inline(always)]
+    fn fits(&self) -> bool {
+        self.after <= self.full
     }
 }
 

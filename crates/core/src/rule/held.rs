@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
-use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
+use super::counting::{Counting, InPlace, MAX_COUNT, MAX_ENTRIES, Taken};
 use super::footprint::ListSize;
 use super::handle::Handle;
 use super::params::RuleParams;
@@ -176,6 +176,23 @@ fn normalize(state: &mut Option<HeldState>) {
     }
 }
 
+impl InPlace for Held {
+    fn take_in_place(
+        &self,
+        state: &mut HeldState,
+        at: Time,
+        cost: u64,
+        handle: Option<Handle>,
+    ) -> Option<()> {
+        if state.leases.len() >= MAX_ENTRIES {
+            return None;
+        }
+        state.drop_ended(at);
+        state.insert(Lease { handle, count: cost, ends: at.after(self.ttl) });
+        Some(())
+    }
+}
+
 impl Counting for Held {
     type State = HeldState;
 
@@ -324,6 +341,14 @@ impl Counting for Held {
     }
 
     fn release(&self, state: &mut Option<HeldState>, now: Time, handle: Handle) -> bool {
+        if let Some(HeldState { leases, .. }) = state
+            && leases.len() == 1
+            && leases.iter().all(|lease| now < lease.ends && lease.has_handle(handle))
+        {
+            // Nothing is left.
+            *state = None;
+            return true;
+        }
         let held = state.as_ref().is_some_and(|state| Held::holds(state, now, handle));
         if held {
             self.refund_at(state, now, u64::MAX, Taken { cost: 0, at: now, handle });

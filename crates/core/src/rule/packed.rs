@@ -14,7 +14,7 @@ use super::fade::Fade;
 use super::flow::Flow;
 use super::pack::{Pack, Words};
 use super::state::{AnyEntry, RuleState, State};
-use super::status::{live, live_status, status};
+use super::status::{fits, live, live_status, status};
 use super::terms::{RuleTerms, Terms};
 use super::window::Window;
 use crate::decision::{Decision, LimitStatus};
@@ -195,28 +195,57 @@ pub(super) fn check_word(
     if now < origin {
         return None;
     }
-    let (allowed, status, word) = flow.check_word(word, now.since(origin), cost, true)?;
+    let (allowed, status, word) = flow.check_word(word, now.since(origin), cost)?;
     (word >> Packed::ONE_WORD_BITS == 0).then(|| (Decision::from_status(allowed, status), word))
 }
 
-/// Returns the status of a limit for a check of this cost that takes nothing.
-#[inline]
-pub(super) fn peek_words<R: Pack>(rule: &R, words: Words, cost: u64, now: Time) -> LimitStatus {
-    status(rule, R::unpack(rule.terms(), words).as_ref(), now, cost)
-}
-
-/// Returns the status of a limit for a check of this cost that takes nothing.
-#[inline]
-pub(super) fn peek_word(
+/// Returns whether a cost fits over a state in one word, counted from `origin`.
+#[inline(always)]
+pub(super) fn fits_word(
     flow: &Flow,
     word: u64,
     origin: Time,
     cost: u64,
     now: Time,
-) -> Option<LimitStatus> {
+) -> Option<bool> {
     if now < origin {
         return None;
     }
-    let (_, status, _) = flow.check_word(word, now.since(origin), cost, false)?;
-    Some(status)
+    flow.fits_word(word, now.since(origin), cost)
+}
+
+/// Takes a cost that fits, if it `takes` anything. Returns the status of the limit, and the new word.
+#[inline(always)]
+pub(super) fn update_word(
+    flow: &Flow,
+    word: u64,
+    origin: Time,
+    cost: u64,
+    now: Time,
+    takes: bool,
+) -> Option<(LimitStatus, u64)> {
+    let (status, word) = flow.update_word(word, now.since(origin), cost, takes)?;
+    (word >> Packed::ONE_WORD_BITS == 0).then_some((status, word))
+}
+
+/// Returns whether a cost fits over the words of a state that was written under the rule's own terms.
+#[inline]
+pub(super) fn fits_words<R: Pack>(rule: &R, words: Words, cost: u64, now: Time) -> bool {
+    fits(rule, R::unpack(rule.terms(), words).as_ref(), now, cost)
+}
+
+/// Takes a cost that fits, if it `takes` anything. Returns the status of the limit, and the new words.
+#[inline]
+pub(super) fn update_words<R: Pack>(
+    rule: &R,
+    words: Words,
+    cost: u64,
+    now: Time,
+    takes: bool,
+) -> Option<(LimitStatus, Words)> {
+    if !takes {
+        return Some((status(rule, R::unpack(rule.terms(), words).as_ref(), now, cost), words));
+    }
+    let checked = check_words(rule, Some(words), cost, now)?;
+    Some((checked.decision.only_status(), checked.words?))
 }

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use super::counting::{Counting, MAX_COUNT, MAX_ENTRIES, Taken};
+use super::counting::{Counting, InPlace, MAX_COUNT, MAX_ENTRIES, Taken};
 use super::footprint::ListSize;
 use super::handle::Handle;
 use super::params::RuleParams;
@@ -175,6 +175,33 @@ fn normalize(state: &mut Option<SlotsState>, now: Time) {
     match state {
         Some(slots) if slots.used(now) > 0 => slots.drop_ended(),
         _ => *state = None,
+    }
+}
+
+impl InPlace for Slots {
+    fn take_in_place(
+        &self,
+        state: &mut SlotsState,
+        at: Time,
+        cost: u64,
+        _: Option<Handle>,
+    ) -> Option<()> {
+        if state.timing != self.timing {
+            return None;
+        }
+        let is_full = state.slots.len() >= MAX_SLOTS;
+        let newest = state.slots.back_mut()?;
+        if at < newest.start.after(self.timing.width) {
+            newest.count = newest.count.saturating_add(cost);
+        } else if is_full {
+            return None;
+        } else {
+            let start = at.floor_to(self.timing.width);
+            state.slots.push_back(Slot { start, count: cost });
+        }
+        state.total = state.total.saturating_add(cost);
+        state.drop_ended();
+        Some(())
     }
 }
 

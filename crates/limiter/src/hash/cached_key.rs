@@ -25,12 +25,8 @@ pub(crate) fn place_of(key: &[u8]) -> usize {
 }
 
 impl CachedKey {
-    pub(crate) const NONE: CachedKey = CachedKey {
-        salt: Salt(0, 0),
-        length: 0,
-        bytes: [0; MAX_CACHED_BYTES],
-        hash: Hash { shard: 0, fingerprint: 0 },
-    };
+    pub(crate) const NONE: CachedKey =
+        CachedKey { salt: Salt(0, 0), length: 0, bytes: [0; MAX_CACHED_BYTES], hash: Hash::NONE };
 
     #[inline(always)]
     pub(crate) fn hash(&self) -> Hash {

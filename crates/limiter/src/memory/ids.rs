@@ -141,10 +141,11 @@ impl RememberedIds {
 
     /// Forgets an id, for all operations.
     fn forget(&self, op: &Op<'_>, handle: Handle) {
+        let key = IdKey::new(op, handle, op.act);
         // They are all in one segment.
-        let Some(mut segment) = self.segment(IdKey::new(op, handle, op.act)) else { return };
-        for act in Act::ALL.into_iter().filter(|act| act.is_remembered()) {
-            self.remove(&mut segment, IdKey::new(op, handle, act));
+        let Some(mut segment) = self.segment(key) else { return };
+        while let Some(record) = segment.remove_any_of(key) {
+            self.shares.remove(record.share);
         }
     }
 

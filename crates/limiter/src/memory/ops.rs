@@ -9,6 +9,7 @@ mod few_shards;
 mod insert;
 pub(super) mod locked_shards;
 mod make_room;
+mod one_limit;
 mod several;
 pub(super) mod single_check;
 mod states;

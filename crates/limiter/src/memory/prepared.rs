@@ -20,9 +20,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Returns the index of the terms of the only limit, for later checks of it.
-    pub(crate) fn only_index(&self) -> Option<NonZeroU32> {
-        self.indices.first().copied().flatten()
+    /// Returns the index of the terms of each limit, for later checks of it.
+    pub(crate) fn indices(&self) -> &[Option<NonZeroU32>] {
+        &self.indices
     }
 }
 

@@ -1,6 +1,7 @@
 //! How states are kept: each key belongs to one of many shards, and a shard keeps its states in hash
 //! tables of records under one lock.
 
+pub(super) mod found_record;
 mod hash_table;
 pub(super) mod key_budget;
 pub(super) mod layout;
@@ -10,5 +11,6 @@ pub(super) mod prefetch;
 pub(super) mod quota;
 pub(super) mod record;
 pub(super) mod shard;
+mod sweep;
 pub(super) mod terms;
 mod whole_states;

@@ -38,9 +38,15 @@ impl IdKey {
         self.0[0]
     }
 
-    /// Returns a number that selects the place in the index.
+    /// Returns a number that selects the place in the index: the same for all acts of one id. Other bits of it than
+    /// those that select the segment.
     pub(super) fn place(self) -> u64 {
-        self.0[1]
+        self.0[0].rotate_left(32)
+    }
+
+    /// Returns whether both are keys of the same id.
+    pub(super) fn is_of_same_id(self, other: IdKey) -> bool {
+        self.with_kind(0) == other.with_kind(0)
     }
 }
 

@@ -51,9 +51,21 @@ impl Segment {
 
     /// Removes a record.
     pub(super) fn remove(&mut self, key: IdKey) -> Option<Record> {
+        self.remove_where(key, |other| other == key)
+    }
+
+    /// Removes one of the records of an id.
+    pub(super) fn remove_any_of(&mut self, id: IdKey) -> Option<Record> {
+        self.remove_where(id, |other| other.is_of_same_id(id))
+    }
+
+    fn remove_where(&mut self, id: IdKey, matches: impl Fn(IdKey) -> bool) -> Option<Record> {
         let chunks = &self.chunks;
-        let has_key = |slot: &u32| slot_of(chunks, *slot).is_some_and(|slot| slot.has_key(key));
-        let (slot, _) = self.index.find_entry(key.place(), has_key).ok()?.remove();
+        let is_it = |slot: &u32| match slot_of(chunks, *slot) {
+            Some(Slot::Used(record)) => matches(record.key),
+            _ => false,
+        };
+        let (slot, _) = self.index.find_entry(id.place(), is_it).ok()?.remove();
         self.free(slot)
     }
 
@@ -62,11 +74,11 @@ impl Segment {
     pub(super) fn sweep(&mut self, slots: usize, horizon: Time, mut removed: impl FnMut(Record)) {
         walk(slots.min(self.slots()));
         for _ in 0..slots.min(self.slots()) {
-            let expired = match slot_of(&self.chunks, self.cursor) {
-                Some(Slot::Used(record)) => Some(*record).filter(|it| it.expires <= horizon),
-                _ => None,
-            };
-            if let Some(record) = expired.and_then(|expired| self.remove(expired.key)) {
+            if let Some(Slot::Used(Record { key, expires, .. })) =
+                slot_of(&self.chunks, self.cursor)
+                && *expires <= horizon
+                && let Some(record) = self.remove(*key)
+            {
                 removed(record);
             }
             self.advance();

@@ -1,12 +1,11 @@
 //! The entry points: one operation, or many.
 
+use std::num::NonZeroU32;
 use std::slice;
 
 use tollgate_core::{Apply, Decision, Op, Store, StoreError, Time};
 
-use super::few_shards::{FewShards, OneShard};
 use super::locked_shards::BATCH_SIZE;
-use super::several::is_check_of_several;
 use super::single_check::SingleCheck;
 use crate::memory::store::MemoryStore;
 
@@ -27,6 +26,23 @@ impl MemoryStore {
         self.apply_general(op, now)
     }
 
+    /// As [`apply_one`](MemoryStore::apply_one), for a limiter that knows the indices of the terms of its limits.
+    #[inline(always)]
+    pub(crate) fn apply_prepared(
+        &self,
+        op: &Op<'_>,
+        indices: &[Option<NonZeroU32>],
+        now: Time,
+    ) -> Result<Decision, StoreError> {
+        if op.items.len() == 1 {
+            return self.apply_one(op, Some(now));
+        }
+        match self.check_several(op, indices, now) {
+            Some(decision) => Ok(decision),
+            None => self.apply_unpacked(op, now),
+        }
+    }
+
     /// Applies any operation, without the cached records.
     #[cold]
     #[inline(never)]
@@ -40,29 +56,22 @@ impl MemoryStore {
     /// Applies an operation that is not a check of one record.
     #[inline(never)]
     pub(crate) fn apply_alone(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
-        self.go_on_with_round(now);
-        if is_check_of_several(op)
-            && let Some(decision) = self.check_few(op, now)
-        {
-            return Ok(decision);
+        match self.check_several(op, &[], now) {
+            Some(decision) => Ok(decision),
+            None => self.apply_unpacked(op, now),
         }
-        if let Some(result) = self.apply_to_whole(op, now) {
+    }
+
+    /// Applies an operation that is not a check of records alone.
+    #[inline(never)]
+    fn apply_unpacked(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        self.go_on_with_round(now);
+        if let Some(result) = self.apply_to_one(op, now) {
             return result;
         }
         let mut result = Err(StoreError::unanswered());
         self.apply_batch(slice::from_ref(op), now, |_, given| result = given);
         result
-    }
-}
-
-impl MemoryStore {
-    /// Checks several limits in their records. Returns `None` if this needs the general path.
-    #[inline(always)]
-    fn check_few(&self, op: &Op<'_>, now: Time) -> Option<Decision> {
-        match OneShard::lock(self, op) {
-            Some(mut one) => self.check_several(op, 0, &mut one, now),
-            None => self.check_several(op, 0, &mut FewShards::try_lock(self, op)?, now),
-        }
     }
 }
 

@@ -5,8 +5,7 @@
 use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Decision, Key, Name, Op, StoreError, Subject, Time};
 
-use super::locked_shards::{ItemRange, LockedShards};
-use super::several::{Shards as _, is_check_of_several};
+use super::locked_shards::{ItemRange, LockedShards, Shards as _};
 use super::single_check::{Record as _, SingleCheck};
 use crate::memory::store::MemoryStore;
 
@@ -30,10 +29,7 @@ impl MemoryStore {
             first = first.saturating_add(items.count);
             let known = match SingleCheck::of(op) {
                 Some((check, _)) => self.check_locked(&check, items.first, &mut locked, now),
-                None if is_check_of_several(op) => {
-                    self.check_several(op, items.first, &mut locked, now)
-                }
-                None => None,
+                None => self.check_several_locked(op, items.first, &mut locked, now),
             };
             match known {
                 Some(decision) => emit(index, Ok(decision)),
@@ -97,10 +93,8 @@ impl MemoryStore {
             && let Some((shard, hash)) = locked.shard(items.first)
         {
             let fingerprint = hash.fingerprint_at(0);
-            let record = shard.three_words_mut(fingerprint);
-            let known = record.and_then(|record| record.check(&check, &self.layout, now));
             let decision =
-                known.or_else(|| self.check_new(op.policy, shard, fingerprint, &check, now));
+                self.check_three_words_or_new(op.policy, shard, fingerprint, &check, now);
             if let Some(decision) = decision {
                 return Ok(decision);
             }

@@ -5,14 +5,16 @@
 
 use tollgate_core::{Name, Op, Subject};
 
-use super::locked_shards::is_same_subject;
-use super::several::{MAX_SEVERAL, Shards};
-use super::thread_cache::cached_hash;
+use super::locked_shards::{Shards, is_same_subject};
+use super::thread_cache::{cached_hash, cached_hashes};
 use crate::hash::Hash;
-use crate::lock::{Guard, Lock};
+use crate::lock::Guard;
 use crate::memory::store::MemoryStore;
 use crate::memory::table::record::OneWordRecord;
 use crate::memory::table::shard::Shard;
+
+/// Maximum number of limits that are checked in their records. More are rare, and take the general path.
+pub(super) const MAX_SEVERAL: usize = 4;
 
 /// The locked shards of all items, and where each item is.
 pub(super) struct FewShards<'a> {
@@ -33,11 +35,13 @@ impl<'a> OneShard<'a> {
     /// Locks the shard of the only subject. Returns `None` if there are several.
     #[inline(always)]
     pub(super) fn lock(store: &'a MemoryStore, op: &Op<'_>) -> Option<OneShard<'a>> {
-        let subject = op.items.first()?.subject;
-        if !op.items.iter().all(|item| is_same_subject(item.subject, subject)) {
-            return None;
+        let (first, others) = op.items.split_first()?;
+        for other in others {
+            if !is_same_subject(other.subject, first.subject) {
+                return None;
+            }
         }
-        let hash = cached_hash_of(store, op.policy, subject);
+        let hash = cached_hash_of(store, op.policy, first.subject);
         Some(OneShard { hash, guard: store.shard(store.shard_index(hash))?.lock() })
     }
 }
@@ -55,43 +59,44 @@ impl Shards for OneShard<'_> {
 }
 
 #[inline(always)]
-fn cached_hash_of(store: &MemoryStore, policy: &Name, subject: Subject<'_>) -> Hash {
+pub(super) fn cached_hash_of(store: &MemoryStore, policy: &Name, subject: Subject<'_>) -> Hash {
     let salt = store.secret.salt(policy, subject);
     cached_hash::<OneWordRecord>(store.number, salt, subject.key.as_bytes()).0
 }
 
 impl<'a> FewShards<'a> {
-    /// Locks the shards of all items. Returns `None` if there are too many items, or one of the shards is locked
-    /// already.
+    /// Locks the shards of all items. Returns `None` if one of the shards is locked already.
     #[inline(always)]
     pub(super) fn try_lock(store: &'a MemoryStore, op: &Op<'_>) -> Option<FewShards<'a>> {
-        const NO_HASH: Hash = Hash { shard: 0, fingerprint: 0 };
+        const NO_GUARD: Option<Guard<'_, Shard>> = None;
         let mut few = FewShards {
-            hashes: [NO_HASH; MAX_SEVERAL],
-            guards: [const { None }; MAX_SEVERAL],
+            hashes: [Hash::NONE; MAX_SEVERAL],
+            guards: [NO_GUARD; MAX_SEVERAL],
             guard_of: [0; MAX_SEVERAL],
         };
-        for (index, item) in op.items.iter().enumerate() {
-            let hash = cached_hash_of(store, op.policy, item.subject);
-            *few.hashes.get_mut(index)? = hash;
-            few.lock(store, index, hash)?;
+        let keys = op.items.iter().zip(&mut few.hashes).map(|(item, hash)| {
+            let salt = store.secret.salt(op.policy, item.subject);
+            (salt, item.subject.key.as_bytes(), hash)
+        });
+        cached_hashes(store.number, keys);
+        for item in 0..op.items.len() {
+            few.lock(store, item)?;
         }
         Some(few)
     }
 
     /// Locks the shard of an item, unless an item before it has the same.
     #[inline(always)]
-    fn lock(&mut self, store: &'a MemoryStore, index: usize, hash: Hash) -> Option<()> {
-        let shard = store.shard_index(hash);
-        let has_shard = |before: &Hash| store.shard_index(*before) == shard;
-        let same = self.hashes.get(..index)?.iter().position(has_shard);
-        *self.guard_of.get_mut(index)? = match same {
-            Some(before) => *self.guard_of.get(before)?,
-            None => {
-                *self.guards.get_mut(index)? = Some(store.shard(shard).and_then(Lock::try_lock)?);
-                index
+    fn lock(&mut self, store: &'a MemoryStore, item: usize) -> Option<()> {
+        let shard = store.shard_index(*self.hashes.get(item)?);
+        for before in 0..item {
+            if store.shard_index(*self.hashes.get(before)?) == shard {
+                *self.guard_of.get_mut(item)? = *self.guard_of.get(before)?;
+                return Some(());
             }
-        };
+        }
+        *self.guards.get_mut(item)? = Some(store.shard(shard)?.try_lock()?);
+        *self.guard_of.get_mut(item)? = item;
         Some(())
     }
 }

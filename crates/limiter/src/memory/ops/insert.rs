@@ -22,14 +22,26 @@ impl MemoryStore {
         let lock = self.shard(self.shard_index(hash))?;
         let mut shard = lock.lock();
         let fingerprint = hash.fingerprint_at(0);
+        self.check_three_words_or_new(op.policy, &mut shard, fingerprint, &check, now)
+    }
+
+    /// Checks one limit in its record of three words, or inserts a new state.
+    pub(super) fn check_three_words_or_new(
+        &self,
+        policy: &Name,
+        shard: &mut Shard,
+        fingerprint: u64,
+        check: &SingleCheck<'_>,
+        now: Time,
+    ) -> Option<Decision> {
         let record = shard.three_words_mut(fingerprint);
-        let known = record.and_then(|record| record.check(&check, &self.layout, now));
-        known.or_else(|| self.check_new(op.policy, &mut shard, fingerprint, &check, now))
+        let known = record.and_then(|record| record.check(check, &self.layout, now));
+        known.or_else(|| self.check_new(policy, shard, fingerprint, check, now))
     }
 
     /// Checks one limit of a new key and inserts its state into the locked shard. Returns `None` if
     /// the key is known, the store is full, or this needs the general path.
-    pub(super) fn check_new(
+    fn check_new(
         &self,
         policy: &Name,
         shard: &mut Shard,

@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use tollgate_core::storage::Footprint;
 use tollgate_core::{Name, Subject};
 
-use super::several::Shards;
 use crate::hash::Hash;
 use crate::lock::{Guard, Lock};
 use crate::memory::store::MemoryStore;
@@ -20,6 +19,14 @@ use crate::memory::table::shard::Shard;
 
 /// Number of operations that are applied together.
 pub(crate) const BATCH_SIZE: usize = 16;
+
+/// The locked shards of items.
+pub(super) trait Shards {
+    /// Returns the shard of an item, and the hash of its subject.
+    fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)>;
+    /// As [`shard`](Shards::shard), if nothing is changed: what other threads have read stays valid.
+    fn shard_to_read(&self, item: usize) -> Option<(&Shard, Hash)>;
+}
 
 /// One for each item of a batch.
 type PerItem<T> = SmallVec<[T; BATCH_SIZE]>;

@@ -1,37 +1,27 @@
 //! A check of several limits in their records: no state is taken out of the table.
 //!
-//! All of them are checked first, on copies. Only if all allow it, the records are written.
+//! First all of them are asked whether the cost fits; then each takes it or does not, on a copy of its record. The
+//! copies are written when all is decided. The code is compiled for each number of limits, so that lists of a known
+//! length need no checks.
 
+use std::num::NonZeroU32;
+
+use tollgate_core::storage::DecisionBuilder;
 use tollgate_core::{Act, Decision, Item, LimitStatus, Op, Time};
 
-use super::single_check::{Record, SingleCheck};
-use crate::hash::Hash;
+use super::few_shards::{FewShards, MAX_SEVERAL, OneShard};
+use super::locked_shards::{LockedShards, Shards};
+use super::single_check::{Record as _, SingleCheck};
 use crate::memory::store::MemoryStore;
+use crate::memory::table::found_record::FoundRecord;
 use crate::memory::table::layout::Layout;
-use crate::memory::table::record::{OneWordRecord, ThreeWordRecord};
-use crate::memory::table::shard::Shard;
 
-/// The locked shards of items.
-pub(super) trait Shards {
-    /// Returns the shard of an item, and the hash of its subject.
-    fn shard(&mut self, item: usize) -> Option<(&mut Shard, Hash)>;
-    /// As [`shard`](Shards::shard), if nothing is changed: what other threads have read stays valid.
-    fn shard_to_read(&self, item: usize) -> Option<(&Shard, Hash)>;
-}
-
-/// The record of a state, in either form.
-#[derive(Clone, Copy)]
-enum AnyRecord {
-    OneWord(OneWordRecord),
-    ThreeWords(ThreeWordRecord),
-}
-
-/// Maximum number of limits that are checked in their records. More are rare, and take the general path.
-pub(super) const MAX_SEVERAL: usize = 4;
+/// Index of the terms of each limit, as far as it is known already.
+type TermsIndices = [Option<NonZeroU32>];
 
 /// Returns whether the operation is a check of several limits without an id, whose status is not asked for.
 #[inline]
-pub(super) fn is_check_of_several(op: &Op<'_>) -> bool {
+fn is_check_of_several(op: &Op<'_>) -> bool {
     (2..=MAX_SEVERAL).contains(&op.items.len())
         && op.act == Act::Check
         && op.id.is_none()
@@ -39,96 +29,113 @@ pub(super) fn is_check_of_several(op: &Op<'_>) -> bool {
 }
 
 impl MemoryStore {
-    /// Checks several limits whose states are all records, written under the terms of their limits. The items of the
-    /// operation are those from `first` on in `locked`. Returns `None` if this needs the general path.
+    /// Checks several limits in their records. Returns `None` if this needs the general path.
     #[inline(always)]
     pub(super) fn check_several(
         &self,
         op: &Op<'_>,
+        indices: &TermsIndices,
+        now: Time,
+    ) -> Option<Decision> {
+        if !is_check_of_several(op) {
+            return None;
+        }
+        match OneShard::lock(self, op) {
+            Some(mut one) => self.check_in_shards(op, indices, 0, &mut one, now),
+            None => self.check_in_shards(op, indices, 0, &mut FewShards::try_lock(self, op)?, now),
+        }
+    }
+
+    /// As [`check_several`](MemoryStore::check_several), for the operation of a batch whose first item is `first`.
+    #[inline]
+    pub(super) fn check_several_locked(
+        &self,
+        op: &Op<'_>,
+        first: usize,
+        locked: &mut LockedShards<'_>,
+        now: Time,
+    ) -> Option<Decision> {
+        if !is_check_of_several(op) {
+            return None;
+        }
+        self.check_in_shards(op, &[], first, locked, now)
+    }
+
+    /// Checks several limits whose states are all records, written under the terms of their limits. The items of the
+    /// operation are those from `first` on in `locked`.
+    #[inline(always)]
+    fn check_in_shards(
+        &self,
+        op: &Op<'_>,
+        indices: &TermsIndices,
         first: usize,
         locked: &mut impl Shards,
         now: Time,
     ) -> Option<Decision> {
-        let mut after = [AnyRecord::OneWord([0; 2]); MAX_SEVERAL];
-        let (mut checked, mut is_denied) = (0_usize, false);
-        let status = |(position, item, after): (usize, &Item<'_>, &mut AnyRecord)| {
-            let (shard, hash) = locked.shard_to_read(first.wrapping_add(position))?;
-            *after = AnyRecord::find(shard, hash.fingerprint_at(position))?;
-            let decision = after.check(&SingleCheck::of_item(item), &self.layout, now)?;
-            is_denied = !decision.allowed;
-            checked = checked.wrapping_add(usize::from(decision.allowed));
-            decision.allowed.then(|| decision.only_status())
-        };
-        let items = op.items.iter().zip(&mut after).enumerate();
-        let items = items.map(|(position, (item, after))| (position, item, after));
-        let decision = Decision::from_statuses(true, items.map_while(status));
-        if is_denied {
-            return self.deny_several(op, first, locked, now);
+        match op.items.len() {
+            2 => self.check_items::<2>(op.items.try_into().ok()?, indices, first, locked, now),
+            3 => self.check_items::<3>(op.items.try_into().ok()?, indices, first, locked, now),
+            4 => self.check_items::<4>(op.items.try_into().ok()?, indices, first, locked, now),
+            _ => None,
         }
-        if checked < op.items.len() {
-            return None;
-        }
-        for (position, record) in after.iter().take(checked).enumerate() {
-            let (shard, _) = locked.shard(first.wrapping_add(position))?;
-            record.write(shard)?;
-        }
-        Some(decision)
     }
 
-    /// Returns the decision of a check that at least one of the limits denies: no record is changed.
-    #[inline]
-    fn deny_several(
+    #[inline(always)]
+    fn check_items<const N: usize>(
         &self,
-        op: &Op<'_>,
+        items: &[Item<'_>; N],
+        indices: &TermsIndices,
         first: usize,
-        locked: &impl Shards,
+        locked: &mut impl Shards,
         now: Time,
     ) -> Option<Decision> {
-        let mut known = 0_usize;
-        let status = |(position, item): (usize, &Item<'_>)| {
+        let mut records = [FoundRecord::NONE; N];
+        let mut allowed = true;
+        for (position, (item, record)) in items.iter().zip(&mut records).enumerate() {
             let (shard, hash) = locked.shard_to_read(first.wrapping_add(position))?;
-            let record = AnyRecord::find(shard, hash.fingerprint_at(position))?;
-            let status = record.peek(&SingleCheck::of_item(item), &self.layout, now)?;
-            known = known.wrapping_add(1);
-            Some(status)
-        };
-        let decision =
-            Decision::from_statuses(false, op.items.iter().enumerate().map_while(status));
-        (known == op.items.len()).then_some(decision)
+            *record = FoundRecord::find(shard, hash.fingerprint_at(position))?;
+            let terms_index = indices.get(position).copied().flatten();
+            let check = SingleCheck { terms_index, ..SingleCheck::of_item(item) };
+            allowed &= record.fits(&check, &self.layout, now)?;
+        }
+        let mut decision = DecisionBuilder::new(allowed);
+        for (item, record) in items.iter().zip(&mut records) {
+            let check = SingleCheck::of_item(item);
+            decision.add(record.update(&check, &self.layout, now, allowed)?);
+        }
+        if allowed {
+            for (position, record) in records.iter().enumerate() {
+                let (shard, _) = locked.shard(first.wrapping_add(position))?;
+                record.write_to(shard);
+            }
+        }
+        Some(decision.build())
     }
 }
 
-impl AnyRecord {
+impl FoundRecord {
+    /// Returns whether the cost fits; `None` if the state was not written under the limit's own terms, or this needs
+    /// the general path.
     #[inline(always)]
-    fn find(shard: &Shard, fingerprint: u64) -> Option<AnyRecord> {
-        match shard.one_word(fingerprint) {
-            Some(record) => Some(AnyRecord::OneWord(*record)),
-            None => shard.three_words(fingerprint).copied().map(AnyRecord::ThreeWords),
+    fn fits(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<bool> {
+        match self {
+            FoundRecord::OneWord(_, record) => record.fits(check, layout, now),
+            FoundRecord::ThreeWords(_, record) => record.fits(check, layout, now),
         }
     }
 
+    /// Takes a cost that fits, if it `takes` anything.
     #[inline(always)]
-    fn check(&mut self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<Decision> {
+    fn update(
+        &mut self,
+        check: &SingleCheck<'_>,
+        layout: &Layout,
+        now: Time,
+        takes: bool,
+    ) -> Option<LimitStatus> {
         match self {
-            AnyRecord::OneWord(record) => record.check(check, layout, now),
-            AnyRecord::ThreeWords(record) => record.check(check, layout, now),
+            FoundRecord::OneWord(_, record) => record.update(check, layout, now, takes),
+            FoundRecord::ThreeWords(_, record) => record.update(check, layout, now, takes),
         }
-    }
-
-    #[inline(always)]
-    fn peek(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<LimitStatus> {
-        match self {
-            AnyRecord::OneWord(record) => record.peek(check, layout, now),
-            AnyRecord::ThreeWords(record) => record.peek(check, layout, now),
-        }
-    }
-
-    #[inline(always)]
-    fn write(&self, shard: &mut Shard) -> Option<()> {
-        match self {
-            AnyRecord::OneWord(record) => *shard.one_word_mut(record[0])? = *record,
-            AnyRecord::ThreeWords(record) => *shard.three_words_mut(record[0])? = *record,
-        }
-        Some(())
     }
 }

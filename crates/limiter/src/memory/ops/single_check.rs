@@ -16,6 +16,7 @@ use crate::memory::table::record::{
 use crate::memory::table::shard::Shard;
 
 /// A check of one limit, without an id.
+#[derive(Clone, Copy)]
 pub(crate) struct SingleCheck<'a> {
     pub(crate) limit: &'a Limit,
     /// Index of the limit's terms, if it is known already.
@@ -37,7 +38,7 @@ impl<'a> SingleCheck<'a> {
     }
 
     /// Returns the check of one of several limits.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_item(item: &Item<'a>) -> SingleCheck<'a> {
         SingleCheck { limit: item.limit, terms_index: None, cost: item.cost }
     }
@@ -98,8 +99,16 @@ pub(super) trait Record: Copy {
     /// Checks a state that was written under the limit's own terms. Returns `None` if this needs the
     /// general path.
     fn check(&mut self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<Decision>;
-    /// Returns the status that the check would have, had it taken nothing.
-    fn peek(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<LimitStatus>;
+    /// Returns whether such a check would be allowed, for a check of several limits.
+    fn fits(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<bool>;
+    /// Takes a cost that [fits](Record::fits), if it `takes` anything. Returns the status of the limit.
+    fn update(
+        &mut self,
+        check: &SingleCheck<'_>,
+        layout: &Layout,
+        now: Time,
+        takes: bool,
+    ) -> Option<LimitStatus>;
 }
 
 impl Record for OneWordRecord {
@@ -124,13 +133,28 @@ impl Record for OneWordRecord {
         Some(decision)
     }
 
-    #[inline]
-    fn peek(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<LimitStatus> {
+    #[inline(always)]
+    fn fits(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<bool> {
         let (terms_index, word) = split_one_word(*self);
         if !check.has_terms(terms_index, layout) {
             return None;
         }
-        check.limit.peek_word(word, layout.origin, check.cost, now)
+        check.limit.fits_word(word, layout.origin, check.cost, now)
+    }
+
+    #[inline(always)]
+    fn update(
+        &mut self,
+        check: &SingleCheck<'_>,
+        layout: &Layout,
+        now: Time,
+        takes: bool,
+    ) -> Option<LimitStatus> {
+        let (_, word) = split_one_word(*self);
+        let (status, word) =
+            check.limit.update_word(word, layout.origin, check.cost, now, takes)?;
+        *self = replace_one_word(*self, word);
+        Some(status)
     }
 }
 
@@ -159,11 +183,25 @@ impl Record for ThreeWordRecord {
     }
 
     #[inline]
-    fn peek(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<LimitStatus> {
+    fn fits(&self, check: &SingleCheck<'_>, layout: &Layout, now: Time) -> Option<bool> {
         let (terms_index, words) = split_three_words(*self);
         if !check.has_terms(terms_index, layout) {
             return None;
         }
-        check.limit.peek_words(words, check.cost, now)
+        check.limit.fits_words(words, check.cost, now)
+    }
+
+    #[inline]
+    fn update(
+        &mut self,
+        check: &SingleCheck<'_>,
+        _: &Layout,
+        now: Time,
+        takes: bool,
+    ) -> Option<LimitStatus> {
+        let (_, words) = split_three_words(*self);
+        let (status, words) = check.limit.update_words(words, check.cost, now, takes)?;
+        *self = replace_three_words(*self, words);
+        Some(status)
     }
 }

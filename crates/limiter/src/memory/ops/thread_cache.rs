@@ -55,15 +55,22 @@ impl Cached for ThreeWordRecord {
 /// cached. Caches the hash if the key is short enough.
 #[inline(always)]
 pub(super) fn cached_hash<R: Cached>(store: StoreNumber, salt: Salt, key: &[u8]) -> (Hash, u64) {
-    with_entry(key, |cached| {
-        if !cached.is_for(store, salt, key) {
-            if key.len() > MAX_CACHED_BYTES {
-                return (salt.hash(key), 0);
-            }
-            cached.replace(store, salt, key);
+    with_entry(key, |cached| cached.hash_of::<R>(store, salt, key))
+}
+
+/// Sets the hash of each key, as [`cached_hash`] returns it: the cache of the thread is looked up once for all.
+#[inline(always)]
+pub(super) fn cached_hashes<'k>(
+    store: StoreNumber,
+    keys: impl Iterator<Item = (Salt, &'k [u8], &'k mut Hash)>,
+) {
+    CACHE.with_borrow_mut(|cache| {
+        for (salt, key, hash) in keys {
+            #[expect(clippy::indexing_slicing, reason = "every place is below the number of keys")]
+            let cached = &mut cache[place_of(key)];
+            *hash = cached.hash_of::<OneWordRecord>(store, salt, key).0;
         }
-        (cached.key.hash(), R::seen(cached).version)
-    })
+    });
 }
 
 /// Returns the cached record of a key for which [`cached_hash`] was just called.
@@ -93,6 +100,18 @@ impl CachedDenial {
         one_word: Seen { record: [0; 2], version: 0 },
         three_words: Seen { record: [0; 4], version: 0 },
     };
+
+    /// Returns the hash of a key, which is cached here if it is short enough, and the version of its record.
+    #[inline(always)]
+    fn hash_of<R: Cached>(&mut self, store: StoreNumber, salt: Salt, key: &[u8]) -> (Hash, u64) {
+        if !self.is_for(store, salt, key) {
+            if key.len() > MAX_CACHED_BYTES {
+                return (salt.hash(key), 0);
+            }
+            self.replace(store, salt, key);
+        }
+        (self.key.hash(), R::seen(self).version)
+    }
 
     #[inline(always)]
     fn is_for(&self, store: StoreNumber, salt: Salt, key: &[u8]) -> bool {

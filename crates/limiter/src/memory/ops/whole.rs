@@ -1,46 +1,43 @@
-//! An operation on one limit whose state is not packed, as slots and leases never are: it is decided where it lies.
+//! States that are not packed, as slots and leases never are: they are checked, and decided over, where they lie.
 
 use std::slice;
 
 use tollgate_core::storage::{Handle, LimitStorage as _, Outcome, State, decide};
-use tollgate_core::{Decision, Op, StoreError, Time};
+use tollgate_core::{Act, Decision, Name, Op, StoreError, Subject, Time};
 
-use super::few_shards::OneShard;
-use super::several::Shards as _;
+use super::few_shards::cached_hash_of;
 use super::single_check::SingleCheck;
 use crate::memory::store::MemoryStore;
 use crate::memory::table::shard::Shard;
 
 impl MemoryStore {
-    /// Applies such an operation, once if it has an id. Returns `None` if this needs the general path.
-    pub(super) fn apply_to_whole(
+    /// Checks one limit of a key that has such a state: the shortest path to it. Returns `None` if this needs the
+    /// general path.
+    pub(crate) fn check_whole(
         &self,
-        op: &Op<'_>,
+        policy: &Name,
+        subject: Subject<'_>,
+        check: &SingleCheck<'_>,
         now: Time,
-    ) -> Option<Result<Decision, StoreError>> {
-        let [item] = op.items else { return None };
-        let mut one = OneShard::lock(self, op)?;
-        let (shard, hash) = one.shard_to_read(0)?;
-        let fingerprint = hash.fingerprint_at(0);
-        let is_known = shard.has_whole(fingerprint);
-        if !is_known && (item.limit.is_packed() || shard.has(fingerprint)) {
+    ) -> Option<Decision> {
+        if check.limit.is_packed() {
             return None;
         }
-        let handle = self.secret.handle(op);
-        if let Some(decision) = self.ids.find(self.secret, op, handle, now) {
-            return Some(Ok(decision));
-        }
-        let (shard, _) = one.shard(0)?;
-        let outcome = if is_known {
-            self.decide_whole(op, handle, (shard, fingerprint), now)
-        } else {
-            self.decide_new(op, handle, (shard, fingerprint), now)
-        };
-        Some(outcome?.map(|outcome| self.remember(op, handle, outcome, now)))
+        let hash = cached_hash_of(self, policy, subject);
+        let mut shard = self.shard(self.shard_index(hash))?.lock();
+        let quota = self.quotas.of(policy);
+        let (decision, growth) =
+            shard.check_whole(hash.fingerprint_at(0), quota.as_ref(), |state| {
+                let has_room = self.memory.has_room(State::max_growth(Some(state), Act::Check));
+                let check = || check.limit.check_in_place(state, check.cost, None, now);
+                has_room.then(check).flatten()
+            })?;
+        self.memory.count(growth);
+        Some(decision)
     }
 
     /// Decides over a state that is not packed. Returns `None` if it may grow and there is no room.
-    fn decide_whole(
+    pub(super) fn decide_whole(
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,
@@ -56,7 +53,7 @@ impl MemoryStore {
             now,
             |state| {
                 let has_room = self.memory.has_room(State::max_growth(state.as_ref(), op.act));
-                has_room.then(|| match check_in_place(op, state, now) {
+                has_room.then(|| match decide_in_place(op, handle, state, now) {
                     Some(outcome) => Ok(outcome),
                     None => decide(op, handle, slice::from_mut(state), now),
                 })
@@ -71,7 +68,7 @@ impl MemoryStore {
     }
 
     /// Decides over a state that does not exist yet. Returns `None` if there is no room for it.
-    fn decide_new(
+    pub(super) fn decide_new_whole(
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,
@@ -85,7 +82,7 @@ impl MemoryStore {
             return None;
         }
         let mut state = None;
-        let outcome = decide(op, handle, slice::from_mut(&mut state), now);
+        let outcome = decide_new(op, handle, &mut state, now);
         match state {
             None => self.remove_keys(quota.as_ref(), 1),
             state => {
@@ -108,8 +105,42 @@ impl MemoryStore {
     }
 }
 
-/// Decides a plain check over a state, which is nearly every operation. `None` if this needs `decide`.
-fn check_in_place(op: &Op<'_>, state: &mut Option<State>, now: Time) -> Option<Outcome> {
-    let (check, _) = SingleCheck::of(op)?;
-    check.limit.check_in_place(state.as_mut()?, check.cost, now)
+/// Decides a check, or a release, over a state: nearly every operation is one. `None` if this needs `decide`.
+fn decide_in_place(
+    op: &Op<'_>,
+    handle: Option<Handle>,
+    state: &mut Option<State>,
+    now: Time,
+) -> Option<Outcome> {
+    let [item] = op.items else { return None };
+    if op.statuses.is_some() {
+        return None;
+    }
+    match op.act {
+        Act::Check => {
+            let decision = item.limit.check_in_place(state.as_mut()?, item.cost, handle, now)?;
+            Some(Outcome::of_check(op, decision, now))
+        }
+        Act::Release => {
+            let decision = item.limit.release_in_place(state, handle?, item.cost, now)?;
+            Some(Outcome::of_release(decision))
+        }
+        _ => None,
+    }
+}
+
+/// Decides an operation on a new key.
+fn decide_new(
+    op: &Op<'_>,
+    handle: Option<Handle>,
+    state: &mut Option<State>,
+    now: Time,
+) -> Result<Outcome, StoreError> {
+    if let ([item], Act::Check, None) = (op.items, op.act, op.statuses)
+        && let Some((decision, new)) = item.limit.check_new_in_place(item.cost, handle, now)
+    {
+        *state = new;
+        return Ok(Outcome::of_check(op, decision, now));
+    }
+    decide(op, handle, slice::from_mut(state), now)
 }

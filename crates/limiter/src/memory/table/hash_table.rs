@@ -28,6 +28,19 @@ pub(super) struct HashTable<const W: usize, const N: usize> {
     lines: Box<[Line<W, N>]>,
 }
 
+/// Where a record is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    line: usize,
+    /// Its index in the line.
+    index: usize,
+}
+
+impl Place {
+    /// The first place of a table.
+    pub(super) const FIRST: Place = Place { line: 0, index: 0 };
+}
+
 impl<const W: usize, const N: usize> Default for HashTable<W, N> {
     fn default() -> HashTable<W, N> {
         HashTable { lines: Box::default() }
@@ -90,43 +103,53 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
     /// Finds the record with this fingerprint.
     #[inline(always)]
     pub(super) fn find(&self, fingerprint: u64) -> Option<&[u64; W]> {
-        let (line, place) = self.place_of(fingerprint)?;
-        self.lines.get(line)?.0.get(place)
+        self.record_at(self.place_of(fingerprint)?)
     }
 
     /// Finds the record with this fingerprint, to change it.
     #[inline(always)]
     pub(super) fn find_mut(&mut self, fingerprint: u64) -> Option<&mut [u64; W]> {
-        let (line, place) = self.place_of(fingerprint)?;
-        self.lines.get_mut(line)?.0.get_mut(place)
+        self.record_at_mut(self.place_of(fingerprint)?)
     }
 
-    /// Finds the line of a record and its place there. Nearly always it is in its home line.
+    /// Returns the record at a place, which holds until the table changes.
     #[inline(always)]
-    fn place_of(&self, fingerprint: u64) -> Option<(usize, usize)> {
+    pub(super) fn record_at(&self, place: Place) -> Option<&[u64; W]> {
+        self.lines.get(place.line)?.0.get(place.index)
+    }
+
+    /// Returns the record at a place, to change it.
+    #[inline(always)]
+    pub(super) fn record_at_mut(&mut self, place: Place) -> Option<&mut [u64; W]> {
+        self.lines.get_mut(place.line)?.0.get_mut(place.index)
+    }
+
+    /// Finds the place of a record. Nearly always it is in its home line.
+    #[inline(always)]
+    pub(super) fn place_of(&self, fingerprint: u64) -> Option<Place> {
         let home = self.home_line(fingerprint);
         // Compares all of them: an early exit is unpredictable, and a mispredicted branch costs more.
         let mut found = None;
-        for (place, record) in self.lines.get(home)?.0.iter().enumerate() {
+        for (index, record) in self.lines.get(home)?.0.iter().enumerate() {
             if record[0] == fingerprint {
-                found = Some(place);
+                found = Some(index);
             }
         }
         match found {
-            Some(place) => Some((home, place)),
+            Some(index) => Some(Place { line: home, index }),
             None => self.place_outside_home(fingerprint),
         }
     }
 
-    /// Finds the line of a record that is not in its home line, and its place there.
+    /// Finds the place of a record that is not in its home line.
     #[cold]
-    fn place_outside_home(&self, fingerprint: u64) -> Option<(usize, usize)> {
+    fn place_outside_home(&self, fingerprint: u64) -> Option<Place> {
         let home = self.lines.get(self.home_line(fingerprint))?;
         if home.0.iter().any(|record| record[0] == 0) {
             return None;
         }
         let slot = self.slot_of(fingerprint)?;
-        Some((slot / N, slot % N))
+        Some(Place { line: slot / N, index: slot % N })
     }
 
     fn slot_of(&self, fingerprint: u64) -> Option<usize> {

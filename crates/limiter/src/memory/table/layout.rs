@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_core::storage::{Packed, State};
 use tollgate_core::{Span, Time};
 
-use super::quota::{Quota, QuotaRef};
+use super::quota::{Quota, QuotaRef, count_dropped};
 use super::record::{
     CompactState, OneWordRecord, ThreeWordRecord, fits_one_word, join_one_word, join_three_words,
     split_one_word, split_three_words,
@@ -59,6 +59,28 @@ impl Layout {
     /// Returns whether a state of three words had not reset by the horizon.
     pub(crate) fn three_words_are_live(&self, record: ThreeWordRecord, horizon: Time) -> bool {
         self.unpack_three_words(record).is_some_and(|state| horizon < state.expires())
+    }
+
+    /// Returns whether a state of one word is kept by a sweep, which counts it as dropped if not.
+    pub(super) fn keep_one_word(&self, horizon: Time) -> impl FnMut(&OneWordRecord) -> bool {
+        move |record| {
+            let is_live = self.one_word_is_live(*record, horizon);
+            if !is_live {
+                count_dropped(self.quota_of_one_word(*record).as_ref());
+            }
+            is_live
+        }
+    }
+
+    /// Returns whether a state of three words is kept by a sweep, which counts it as dropped if not.
+    pub(super) fn keep_three_words(&self, horizon: Time) -> impl FnMut(&ThreeWordRecord) -> bool {
+        move |record| {
+            let is_live = self.three_words_are_live(*record, horizon);
+            if !is_live {
+                count_dropped(self.quota_of_three_words(*record).as_ref());
+            }
+            is_live
+        }
     }
 
     pub(crate) fn pack(&self, state: State, quota: Option<&Arc<Quota>>) -> CompactState {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tollgate_core::Time;
 use tollgate_core::storage::{Footprint, State, walk};
+use tollgate_core::{Decision, Time};
 
 use super::hash_table::HashTable;
 use super::layout::Layout;
@@ -14,10 +14,6 @@ use super::record::{
 };
 use super::whole_states::{self, WholeStates};
 
-/// Number of slots of each table that every new key sweeps, starting at its home. More than one, so
-/// that live states outnumber dead ones however fast keys come and go.
-const SWEPT_PER_KEY: usize = 8;
-
 /// The states of some of the keys. A state is in exactly one of the three collections.
 ///
 /// Together with its lock a shard fills one cache line, so finding a state touches two lines: this
@@ -25,16 +21,16 @@ const SWEPT_PER_KEY: usize = 8;
 #[derive(Default)]
 pub(crate) struct Shard {
     /// States of one word.
-    one_word: HashTable<2, 4>,
+    pub(super) one_word: HashTable<2, 4>,
     /// States of three words.
-    three_words: HashTable<4, 2>,
+    pub(super) three_words: HashTable<4, 2>,
     /// Number of states of one word.
-    one_word_len: u32,
+    pub(super) one_word_len: u32,
     /// Number of states of three words.
-    three_words_len: u32,
+    pub(super) three_words_len: u32,
     /// States that need more: slots, leases, open reservations, and states whose terms have no
     /// index.
-    whole: Option<Box<WholeStates>>,
+    pub(super) whole: Option<Box<WholeStates>>,
 }
 
 /// A state that was changed where it lies.
@@ -116,6 +112,17 @@ impl Shard {
         self.whole.as_ref().is_some_and(|whole| whole.has(fingerprint))
     }
 
+    /// Checks a state that is not packed where it lies. Returns the decision, and by how much the memory of the shard
+    /// has changed; `None` if no such state counts in this quota, or there is no decision.
+    pub(crate) fn check_whole(
+        &mut self,
+        fingerprint: u64,
+        quota: Option<&Arc<Quota>>,
+        check: impl FnOnce(&mut State) -> Option<Decision>,
+    ) -> Option<(Decision, Footprint)> {
+        self.whole.as_mut()?.check(fingerprint, quota, check)
+    }
+
     /// Changes a state that is not packed where it lies. `None` if no such state counts in this quota.
     pub(crate) fn change_whole<T>(
         &mut self,
@@ -195,50 +202,17 @@ impl Shard {
         let horizon = layout.horizon(now);
         match state {
             CompactState::OneWord(word) => {
-                let keep = live_one_word(layout, horizon);
+                let keep = layout.keep_one_word(horizon);
                 self.one_word.insert(&mut self.one_word_len, [fingerprint, word], keep)
             }
             CompactState::ThreeWords([a, b, c]) => {
-                let keep = live_three_words(layout, horizon);
+                let keep = layout.keep_three_words(horizon);
                 self.three_words.insert(&mut self.three_words_len, [fingerprint, a, b, c], keep)
             }
             CompactState::Whole(state, quota) => {
                 self.whole.get_or_insert_default().insert(fingerprint, state, quota, horizon)
             }
         }
-    }
-
-    /// Drops states that have reset in a few slots from the home of a new key on. Returns how many.
-    pub(crate) fn sweep_few(&mut self, layout: &Layout, fingerprint: u64, now: Time) -> usize {
-        self.sweep(layout, fingerprint, SWEPT_PER_KEY, layout.horizon(now))
-    }
-
-    fn sweep(&mut self, layout: &Layout, fingerprint: u64, slots: usize, horizon: Time) -> usize {
-        walk(slots.min(self.one_word.slots().max(self.three_words.slots())));
-        let keep = live_one_word(layout, horizon);
-        let one = self.one_word.sweep(&mut self.one_word_len, fingerprint, slots, keep);
-        let keep = live_three_words(layout, horizon);
-        let three = self.three_words.sweep(&mut self.three_words_len, fingerprint, slots, keep);
-        one.saturating_add(three)
-    }
-
-    /// Drops all states that have reset, and what has ended in others, without slack. Gives memory back.
-    /// Returns how many states were dropped.
-    pub(crate) fn sweep_all(&mut self, layout: &Layout, now: Time) -> usize {
-        let slots = self.one_word.slots().max(self.three_words.slots());
-        let swept = self.sweep(layout, 0, slots, now);
-        self.one_word.shrink(&mut self.one_word_len);
-        self.three_words.shrink(&mut self.three_words_len);
-        swept.saturating_add(self.sweep_whole(now))
-    }
-
-    fn sweep_whole(&mut self, now: Time) -> usize {
-        let Some(whole) = &mut self.whole else { return 0 };
-        let swept = whole.sweep_all(now);
-        if whole.is_empty() {
-            self.whole = None;
-        }
-        swept
     }
 
     /// Returns the memory that its states take.
@@ -330,28 +304,6 @@ impl Shard {
         let packed =
             one.chain(three).filter_map(|(fingerprint, state)| Some((fingerprint, state?.into())));
         packed.chain(self.whole().map(|(fingerprint, state)| (fingerprint, state.clone())))
-    }
-}
-
-/// Returns whether a state of one word is kept, and counts it as dropped if not.
-fn live_one_word(layout: &Layout, horizon: Time) -> impl FnMut(&OneWordRecord) -> bool {
-    move |record| {
-        let is_live = layout.one_word_is_live(*record, horizon);
-        if !is_live {
-            count_dropped(layout.quota_of_one_word(*record).as_ref());
-        }
-        is_live
-    }
-}
-
-/// Returns whether a state of three words is kept, and counts it as dropped if not.
-fn live_three_words(layout: &Layout, horizon: Time) -> impl FnMut(&ThreeWordRecord) -> bool {
-    move |record| {
-        let is_live = layout.three_words_are_live(*record, horizon);
-        if !is_live {
-            count_dropped(layout.quota_of_three_words(*record).as_ref());
-        }
-        is_live
     }
 }
 

@@ -4,8 +4,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use tollgate_core::Time;
 use tollgate_core::storage::{Footprint, State, walk};
+use tollgate_core::{Decision, Time};
 
 use super::quota::{self, Quota, QuotaRef, count_dropped};
 use super::shard::Changed;
@@ -94,6 +94,26 @@ impl WholeStates {
             whole.state = state;
             self.lists = self.lists.plus(whole.footprint());
         }
+    }
+
+    /// Checks a state that counts in this quota. Returns the decision, if there is one, and by how much the memory has
+    /// changed.
+    pub(super) fn check(
+        &mut self,
+        fingerprint: u64,
+        quota: Option<&Arc<Quota>>,
+        check: impl FnOnce(&mut State) -> Option<Decision>,
+    ) -> Option<(Decision, Footprint)> {
+        let whole = self.states.get_mut(&fingerprint)?;
+        if !quota::is_same(whole.quota.as_ref(), quota) {
+            return None;
+        }
+        let state = whole.state.as_mut()?;
+        let before = state.footprint();
+        let decision = check(state)?;
+        let growth = state.footprint().minus(before);
+        self.lists = self.lists.plus(growth);
+        Some((decision, growth))
     }
 
     /// Changes a state that counts in this quota.

@@ -1,0 +1,46 @@
+//! Dropping states that have reset: a few at each new key, or all of a shard.
+
+use tollgate_core::Time;
+use tollgate_core::storage::walk;
+
+use super::layout::Layout;
+use super::shard::Shard;
+
+/// Number of slots of each table that every new key sweeps, starting at its home. More than one, so
+/// that live states outnumber dead ones however fast keys come and go.
+const SWEPT_PER_KEY: usize = 8;
+
+impl Shard {
+    /// Drops states that have reset in a few slots from the home of a new key on. Returns how many.
+    pub(crate) fn sweep_few(&mut self, layout: &Layout, fingerprint: u64, now: Time) -> usize {
+        self.sweep(layout, fingerprint, SWEPT_PER_KEY, layout.horizon(now))
+    }
+
+    fn sweep(&mut self, layout: &Layout, fingerprint: u64, slots: usize, horizon: Time) -> usize {
+        walk(slots.min(self.one_word.slots().max(self.three_words.slots())));
+        let keep = layout.keep_one_word(horizon);
+        let one = self.one_word.sweep(&mut self.one_word_len, fingerprint, slots, keep);
+        let keep = layout.keep_three_words(horizon);
+        let three = self.three_words.sweep(&mut self.three_words_len, fingerprint, slots, keep);
+        one.saturating_add(three)
+    }
+
+    /// Drops all states that have reset, and what has ended in others, without slack. Gives memory back.
+    /// Returns how many states were dropped.
+    pub(crate) fn sweep_all(&mut self, layout: &Layout, now: Time) -> usize {
+        let slots = self.one_word.slots().max(self.three_words.slots());
+        let swept = self.sweep(layout, 0, slots, now);
+        self.one_word.shrink(&mut self.one_word_len);
+        self.three_words.shrink(&mut self.three_words_len);
+        swept.saturating_add(self.sweep_whole(now))
+    }
+
+    fn sweep_whole(&mut self, now: Time) -> usize {
+        let Some(whole) = &mut self.whole else { return 0 };
+        let swept = whole.sweep_all(now);
+        if whole.is_empty() {
+            self.whole = None;
+        }
+        swept
+    }
+}
