@@ -26,6 +26,7 @@ mod idempotency;
 mod key;
 mod laws;
 mod queue;
+mod remembered_leases;
 mod settle;
 mod statuses;
 mod vectors;
@@ -118,6 +119,9 @@ impl<'s> Suite<'s> {
         self.a_lease_is_held_until_it_ends();
         self.a_refund_ends_the_lease_that_would_end_last();
         self.a_lease_is_renewed_in_all_limits_or_in_none();
+        self.a_lease_that_has_ended_is_not_remembered();
+        self.a_renewed_lease_is_remembered();
+        self.a_denied_attempt_holds_nothing();
         self.a_reservation_is_settled_once();
         self.a_batch_is_its_operations_in_order();
         self.no_key_sees_another();

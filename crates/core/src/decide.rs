@@ -5,7 +5,7 @@ use crate::decision::{Decision, DecisionBuilder};
 use crate::error::{Overdrawn, StoreError};
 use crate::operation::{Item, Op};
 use crate::rule::{Command, Handle, State};
-use crate::storage::OpStorage as _;
+use crate::storage::ID_TTL;
 use crate::time::Time;
 
 /// A decision, and how long it is to be remembered.
@@ -16,8 +16,8 @@ pub struct Outcome {
     pub decision: Decision,
     /// Until when the same operation with the same id returns this decision. `None` if it changed
     /// no count, was not allowed, or is meant to be repeated. A settle is remembered if it found its
-    /// reservation, also if it changed no count. A lease is remembered no longer than it
-    /// lasts, so that its holder has to check again once it has ended.
+    /// reservation, also if it changed no count. One that took leases returns this decision only while
+    /// they are held: see [`OpStorage::takes_leases`](crate::storage::OpStorage::takes_leases).
     pub remember_until: Option<Time>,
     /// Whether the id is to be forgotten, because a lease was released under it.
     pub forget_id: bool,
@@ -28,7 +28,7 @@ impl Outcome {
     #[must_use]
     pub fn of_check(op: &Op<'_>, decision: Decision, now: Time) -> Outcome {
         let is_remembered = decision.allowed && op.id.is_some();
-        let remember_until = is_remembered.then(|| now.after(op.id_ttl()));
+        let remember_until = is_remembered.then(|| now.after(ID_TTL));
         Outcome { decision, remember_until, forget_id: false }
     }
 
@@ -95,7 +95,7 @@ pub fn decide(
     decision.not_found = op.act.is_follow_up() && !allowed;
     let settled = acts && op.act == Act::Settle;
     let remember = (changed || settled) && allowed && op.act.is_remembered();
-    let remember_until = remember.then(|| now.after(op.id_ttl()));
+    let remember_until = remember.then(|| now.after(ID_TTL));
     Ok(Outcome { decision, remember_until, forget_id: acts && op.act == Act::Release })
 }
 

@@ -10,7 +10,7 @@ use crate::error::StoreError;
 use crate::idempotency::IdempotencyCache;
 use crate::operation::Op;
 use crate::rule::{Handle, State};
-use crate::storage::OpStorage as _;
+use crate::storage::{LimitStorage as _, OpStorage as _};
 use crate::store::{Apply, Store};
 use crate::subject::{Subject, write_field};
 use crate::time::{Span, Time};
@@ -98,9 +98,12 @@ struct Keys {
 
 impl Keys {
     fn apply_one(&mut self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+        self.write_state_keys(op);
         let scope = op.id_scope();
         let remembered = scope.as_ref().and_then(|scope| self.ids.get(scope, op, now));
-        if let Some(decision) = remembered {
+        if let Some(decision) = remembered
+            && self.still_holds(op, now)
+        {
             return Ok(decision);
         }
         let outcome = self.decide(op, now)?;
@@ -111,12 +114,24 @@ impl Keys {
         Ok(outcome.decision)
     }
 
-    fn decide(&mut self, op: &Op<'_>, now: Time) -> Result<Outcome, StoreError> {
+    fn write_state_keys(&mut self, op: &Op<'_>) {
         self.state_keys.resize_with(op.items.len().max(self.state_keys.len()), Vec::new);
         let state_keys = self.state_keys.iter_mut().zip(op.items).enumerate();
         for (position, (key, item)) in state_keys {
             write_state_key(key, op, position, item.subject);
         }
+    }
+
+    /// Returns whether the leases that the operation took, if any, are held.
+    fn still_holds(&self, op: &Op<'_>, now: Time) -> bool {
+        let Some(handle) = handle(op).filter(|_| op.takes_leases()) else { return true };
+        op.items.iter().zip(&self.state_keys).all(|(item, key)| {
+            let state = self.states.get(key.as_slice()).and_then(Option::as_ref);
+            item.limit.still_holds(state, item.cost, handle, now)
+        })
+    }
+
+    fn decide(&mut self, op: &Op<'_>, now: Time) -> Result<Outcome, StoreError> {
         // One limit with a known key is the common case and is decided in place.
         if let ([_], [key, ..]) = (op.items, self.state_keys.as_slice())
             && let Some(state) = self.states.get_mut(key.as_slice())

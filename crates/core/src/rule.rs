@@ -54,6 +54,7 @@ pub use state::State;
 pub use terms::Terms;
 pub(crate) use window::{Alignment, Window};
 
+use counting::Taken;
 use entry::Entry;
 use pack::Pack;
 use state::RuleState;
@@ -127,9 +128,9 @@ impl Rule {
         for_rule!(self, rule => Some(rule.full_reset_after()), unlimited => None)
     }
 
-    /// Returns how long a lease lasts, if the rule gives leases.
-    pub(crate) fn ttl(&self) -> Option<Span> {
-        if let Rule::Held(held) = self { Some(held.full_reset_after()) } else { None }
+    /// Returns whether it gives leases.
+    pub(crate) fn gives_leases(&self) -> bool {
+        matches!(self, Rule::Held(_))
     }
 
     /// Returns the minimum and maximum bytes of numbers that one used key needs.
@@ -171,6 +172,20 @@ impl Rule {
         handle: Handle,
     ) -> Option<bool> {
         for_rule!(self, rule => finds(rule, stored, act, now, handle), unlimited => None)
+    }
+
+    /// Returns whether leases for the whole cost are held under the handle. True for rules that give none.
+    pub(crate) fn still_holds(
+        &self,
+        stored: Option<&State>,
+        now: Time,
+        cost: u64,
+        handle: Handle,
+    ) -> bool {
+        let Rule::Held(held) = self else { return true };
+        let taken = Taken { cost, at: now, handle };
+        let of_handle = |state| held.refundable(state, now, taken);
+        cost <= own_state(held, stored).map_or(0, of_handle)
     }
 
     /// Executes a command. Returns whether it took or gave anything.

@@ -16,7 +16,7 @@ pub use crate::decide::{Outcome, decide};
 pub use crate::decision::DecisionBuilder;
 pub use crate::idempotency::{IdempotencyCache, Scope};
 pub use crate::limit::storage::LimitStorage;
-pub use crate::operation::storage::OpStorage;
+pub use crate::operation::storage::{ID_TTL, OpStorage};
 pub use crate::rule::{
     Capacity, FADE_DECAY, FADE_FLOOR, Footprint, Handle, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS,
     Packed, PackedOutcome, RESERVATION_TTL, State, Terms,

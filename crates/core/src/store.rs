@@ -34,10 +34,10 @@ pub enum Apply<'a> {
 ///   unknown if the store [was unavailable](StoreError::is_unavailable).
 /// * **Time.** `at` is the instant of all operations of the call; `None` means the store's own
 ///   clock, read once. Times may step back.
-/// * **Ids.** An operation that took or gave something is remembered for a minute, a lease no
-///   longer than it lasts ([`Outcome`](crate::storage::Outcome) says how long), under (policy,
-///   subjects, operation, id). Repeated with the same id it returns the first decision and is not
-///   applied again. A denial is not remembered. Release forgets the id; reset forgets the key and
+/// * **Ids.** An operation that took or gave something is remembered for a minute
+///   ([`Outcome`](crate::storage::Outcome) says which), under (policy, subjects, operation, id). Repeated
+///   with the same id it returns the first decision and is not applied again. A check or reserve that took
+///   leases is remembered only while they are held. A denial is not remembered. Release forgets the id; reset forgets the key and
 ///   all its ids.
 /// * **Expiry.** A state past its reset instant counts as absent and may be dropped. No state is
 ///   kept without an expiry.

@@ -46,6 +46,9 @@ laws! {
     a_lease_is_held_until_it_ends
     a_refund_ends_the_lease_that_would_end_last
     a_lease_is_renewed_in_all_limits_or_in_none
+    a_lease_that_has_ended_is_not_remembered
+    a_renewed_lease_is_remembered
+    a_denied_attempt_holds_nothing
     a_reservation_is_settled_once
     a_batch_is_its_operations_in_order
     no_key_sees_another

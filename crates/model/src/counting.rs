@@ -87,8 +87,8 @@ pub(crate) trait Counting {
     /// Returns whether the count at `t` is beyond [`MAX_COUNT`].
     fn overflows(&self, t: u64) -> bool;
 
-    /// Returns whether leases are held under `id` at `t`; `None` for rules without leases.
-    fn holds(&self, _t: u64, _id: Id) -> Option<bool> {
+    /// Returns how much is held under `id` at `t`; `None` for rules without leases.
+    fn held(&self, _t: u64, _id: Id) -> Option<u64> {
         None
     }
 

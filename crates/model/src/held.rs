@@ -101,13 +101,13 @@ impl Counting for Held {
         self.used(t) > MAX_COUNT
     }
 
-    fn holds(&self, t: u64, id: Id) -> Option<bool> {
-        Some(self.alive(t).any(|lease| lease.id == Some(id)))
+    fn held(&self, t: u64, id: Id) -> Option<u64> {
+        let of_id = self.alive(t).filter(|lease| lease.id == Some(id));
+        Some(of_id.map(|lease| lease.count).sum())
     }
 
     fn refundable(&self, t: u64, _at: u64, id: Id) -> u64 {
-        let of_id = self.alive(t).filter(|lease| lease.id == Some(id));
-        of_id.map(|lease| lease.count).sum()
+        self.held(t, id).unwrap_or(0)
     }
 
     fn apply(&mut self, event: &Event) -> bool {

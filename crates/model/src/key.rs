@@ -3,7 +3,7 @@
 use crate::counting::{Change, Id, capacity};
 use crate::law::{LimitAnswer, limit_answer};
 use crate::ledger::{Ledger, Written};
-use crate::{Answer, Limit, Operation, Rule, Step, TooMuch};
+use crate::{Answer, Limit, Operation, Step, TooMuch};
 
 /// How long ids are remembered, in ticks.
 const ID_TTL: u64 = 60_000_000;
@@ -87,7 +87,18 @@ impl Key {
     }
 
     fn recall(&self, step: &Step, id: Option<Id>) -> Option<&Remembered> {
-        self.remembered.iter().find(|it| it.op == step.op && Some(it.id) == id && step.t < it.until)
+        let id = id?;
+        let is_it = |it: &&Remembered| it.op == step.op && it.id == id && step.t < it.until;
+        self.remembered.iter().find(is_it).filter(|_| self.still_holds(step, id))
+    }
+
+    /// Returns whether the leases that a check or reserve took under the id are held, so that no other caller has them.
+    fn still_holds(&self, step: &Step, id: Id) -> bool {
+        !matches!(step.op, Operation::Check | Operation::Reserve)
+            || self.each(step).all(|(limit, ledger, cost)| {
+                let held = ledger.held(&limit.rule, step.t, id);
+                held.is_none_or(|held| held >= cost)
+            })
     }
 
     fn remember(&mut self, step: &Step, id: Option<Id>, answer: &Answer) {
@@ -96,18 +107,8 @@ impl Key {
             return;
         };
         self.remembered.retain(|it| !(it.op == step.op && it.id == id));
-        let until = step.t + self.remembered_for(step.op);
+        let until = step.t + ID_TTL;
         self.remembered.push(Remembered { op: step.op, id, until, answer: answer.clone() });
-    }
-
-    /// Returns how long the id is remembered: an id that takes leases no longer than they last.
-    fn remembered_for(&self, op: Operation) -> u64 {
-        let takes = [Operation::Check, Operation::Reserve, Operation::Charge].contains(&op);
-        let ttls = self.limits.iter().filter_map(|limit| match limit.rule {
-            Rule::Held { ttl, .. } if takes => Some(ttl),
-            _ => None,
-        });
-        ttls.fold(ID_TTL, u64::min)
     }
 
     /// Returns for each limit that can have something for the operation to act on whether there is
@@ -115,7 +116,9 @@ impl Key {
     fn found(&self, step: &Step, id: Id) -> Vec<bool> {
         let found = |(limit, ledger, _): (&Limit, &Ledger, u64)| match step.op {
             Operation::Settle => ledger.is_reserved(&limit.rule, step.t, id),
-            Operation::Release | Operation::Renew => ledger.holds(&limit.rule, step.t, id),
+            Operation::Release | Operation::Renew => {
+                ledger.held(&limit.rule, step.t, id).map(|held| held > 0)
+            }
             _ => None,
         };
         self.each(step).filter_map(found).collect()
@@ -137,7 +140,7 @@ impl Key {
         let named = || id.expect("this operation carries an id");
         match step.op {
             Operation::Peek => Ok(false),
-            Operation::Check | Operation::Reserve if !allowed => self.count_denied(step, id),
+            Operation::Check | Operation::Reserve if !allowed => self.count_denied(step),
             Operation::Check | Operation::Charge => {
                 self.change(step, |cost| Change::Take { cost, id })
             }
@@ -171,10 +174,10 @@ impl Key {
         Ok(self.replace(written?))
     }
 
-    /// Counts a denied attempt in limits with `count-denied`.
-    fn count_denied(&mut self, step: &Step, id: Option<Id>) -> Result<bool, TooMuch> {
+    /// Counts a denied attempt in limits with `count-denied`. It holds nothing, so that it has no id.
+    fn count_denied(&mut self, step: &Step) -> Result<bool, TooMuch> {
         self.write(step, |limit, ledger, cost| match limit.count_denied {
-            true => ledger.with(&limit.rule, step.t, Change::Take { cost, id }),
+            true => ledger.with(&limit.rule, step.t, Change::Take { cost, id: None }),
             false => Ok(ledger.unchanged()),
         })
     }

@@ -55,9 +55,9 @@ impl Ledger {
         counting.fits(deciding_instant(counting.as_ref(), t), cost)
     }
 
-    /// Returns whether leases are held under `id`; `None` for rules without leases.
-    pub fn holds(&self, rule: &Rule, t: u64, id: Id) -> Option<bool> {
-        self.replay(rule).holds(t, id)
+    /// Returns how much is held under `id`; `None` for rules without leases.
+    pub fn held(&self, rule: &Rule, t: u64, id: Id) -> Option<u64> {
+        self.replay(rule).held(t, id)
     }
 
     /// Returns whether a reservation under `id` can be settled; `None` for a limit that counts nothing.

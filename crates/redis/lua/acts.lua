@@ -51,6 +51,7 @@ do
   --+ old_expiry
   --+ summarize_old
   if TAKES then
+    --+ hold_if_allowed
     --+ take_keeping_reservations
     local debt_too_large
     --+ check_debt
@@ -102,6 +103,7 @@ do
     --+ define_walk
     if cost > 0 then
       local debt_too_large
+      --+ hold_if_allowed
       --+ cap_before_taking
       --+ drop_expired_reservations
       --+ take

@@ -9,7 +9,7 @@
 -- leases.lua.
 --
 -- Expects, read only:
--- luacheck: read globals args at handle unpack pack sub change_part held
+-- luacheck: read globals args at time handle unpack pack sub change_part held
 -- luacheck: read globals blocks_apart ids tail_at passed drop_passed forget_blocks block_of block_for put_block
 -- luacheck: read globals place_after refill drop_last key_at apart_count index
 -- Expects and assigns (`limit` and `subject`: see README.md):
@@ -17,7 +17,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals settled_at open find_row lefts_in put_lefts
 -- Placeholders:
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES WITH_HANDLE
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES WITH_HANDLE NO_HANDLE
 
 --: load
 -- `tail` and the blocks have the leases that have not ended, `used` is how much they hold, `reset_at` when the last of
@@ -86,6 +86,24 @@ end
 
 --: fits
 if used + cost > capacity then allowed = false end
+
+--: still_held
+-- luacheck: globals lapsed
+-- Whether what an operation took under its id is still held, before its kept reply is returned.
+do
+  local at, still_held = time, 0
+  --+ load
+  if live then
+    --+ own_leases
+    still_held = held
+  end
+  if still_held < cost then lapsed = true end
+  limit.apart = nil
+end
+
+--: hold_if_allowed
+-- A denied attempt that counts holds nothing: there is no lease that could be renewed or released.
+local handle = allowed and handle or NO_HANDLE
 
 --: insert
 -- luacheck: read globals lease_end inserted amount

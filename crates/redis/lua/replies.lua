@@ -6,6 +6,7 @@
 --
 -- Sections:
 --   recall       returns a kept reply; otherwise defines what `remember` needs
+--   found_reply  what is done with it: returned, returned if leases are still held, or replaced
 --   remember     keeps the reply of this call
 --   scan_replies, make_entry   the parts of both that runs.lua has in common with them
 --   forget       deletes the replies of this id, if a lease was released
@@ -16,7 +17,7 @@
 -- luacheck: read globals call unpack pack sub byte find format time args rest_at allowed changed reply
 -- luacheck: read globals ttl entry
 -- Placeholders (see README.md):
--- luacheck: read globals ACT ARGUMENT ID_KEY GENERATION_KEY GENERATION_TTL_MS SLACK_MS VERSION VERSION_CHAR
+-- luacheck: read globals ACT ID_TTL ID_KEY GENERATION_KEY GENERATION_TTL_MS SLACK_MS VERSION VERSION_CHAR
 -- luacheck: read globals REMEMBERED KEPT_REPLY
 
 --: recall
@@ -35,7 +36,7 @@ if known then
     local act, expiry, of_generation, kept_reply, next = unpack('<BI7I2c0I4c0', known, place)
     if of_generation == generation then
       if act == ACT then
-        if time < expiry then return pack('<B', REMEMBERED) .. kept_reply end
+        --+ found_reply
       else
         others = others .. sub(known, place, next - 1)
         if expiry > last_expiry then last_expiry = expiry end
@@ -44,6 +45,18 @@ if known then
     place = next
   end
 end
+
+--: found_reply
+-- luacheck: read globals kept_reply expiry
+if time < expiry then return pack('<B', REMEMBERED) .. kept_reply end
+
+--: found_reply of_leases
+-- luacheck: globals remembered
+-- It is returned if the leases are still held, which their states say: see src/script/assemble.rs.
+if time < expiry then remembered = pack('<B', REMEMBERED) .. kept_reply end
+
+--: found_reply to_replace
+-- It is left out of what is written.
 
 --: remember
 if changed and allowed then
@@ -56,7 +69,7 @@ end
 --: make_entry
 -- luacheck: read globals kept_reply
 -- Defines the `entry` of `kept_reply`, and for how long the key of the id lives.
-local expiry = time + unpack('<I7', args, ARGUMENT)
+local expiry = time + ID_TTL
 if expiry > last_expiry then last_expiry = expiry end
 local ttl = (last_expiry - time) / 1000 + SLACK_MS
 --+ min_ttl

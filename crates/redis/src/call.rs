@@ -13,7 +13,7 @@ use std::slice;
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tollgate_core::storage::{Handle, OpStorage as _};
+use tollgate_core::storage::Handle;
 use tollgate_core::{Act, Op, StoreError, Time};
 
 use crate::call::argument::put_item;
@@ -218,7 +218,7 @@ fn keys(op: &Op<'_>, shape: &Shape, positions: &Positions, prefix: &Prefix) -> S
     let mut keys = state_keys(op, shape, positions, prefix);
     let scope = |keys: &[Vec<u8>]| prefix.scope(op, keys);
     match (shape.idempotency, op.id) {
-        (Idempotency::Remember(_) | Idempotency::Recall(_), Some(id)) => {
+        (Idempotency::Remember(_) | Idempotency::Recall(_) | Idempotency::Replace(_), Some(id)) => {
             let scope = scope(&keys);
             keys.extend([scope.id(id), scope.generation()]);
         }
@@ -244,9 +244,6 @@ fn argument(
     let mut out = Vec::with_capacity(ARGUMENT_BYTES);
     put_limits(&mut out, op, &part.positions, when);
     if shape.with_handle {
-        // The reply of a commit is kept for as long as that of the act it commits.
-        let act = part.commits.map_or(op.act, |(act, _)| act);
-        put(&mut out, op.with_act(act).id_ttl().as_micros(), 7);
         let handle = hash.handle(op).unwrap_or_default();
         put_handle(&mut out, part.internal_handle.unwrap_or(handle));
         match part.commits {

@@ -139,6 +139,11 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     /// Takes the cost in all slots, or in none.
     async fn take(&self) -> SlotResult {
         let mut decisions = self.prepare().await?;
+        // A lease that was taken under the id has ended, so that all of it is decided again.
+        let is_again = decisions.iter().any(|slot| slot.lapsed);
+        if is_again {
+            decisions = self.prepare_with(Idempotency::Ignore).await?;
+        }
         if decisions.iter().all(|slot| slot.remembered) {
             return Ok(ScriptDecision::merge(decisions));
         }
@@ -151,7 +156,7 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
             return self.roll_back(&decisions, taken, handle).await;
         }
         let replies: Vec<Vec<u8>> = taken.iter().map(|taken| self.reply_to_keep(taken)).collect();
-        self.commit(&decisions, handle, &replies).await;
+        self.commit(&decisions, handle, &replies, is_again).await;
         for (slot, taken) in decisions.iter_mut().filter(|slot| !slot.remembered).zip(taken) {
             *slot = taken?;
         }
@@ -162,10 +167,16 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     /// that cannot be denied is tried in a dry run, since the debt may be too large;
     /// [`ScriptDecision::allowed`] says what that finds out.
     async fn prepare(&self) -> Result<Vec<ScriptDecision>, StoreError> {
+        let recall = |_| Idempotency::Recall(self.op.act);
+        self.prepare_with(self.op.id.map_or(Idempotency::Ignore, recall)).await
+    }
+
+    async fn prepare_with(
+        &self,
+        idempotency: Idempotency,
+    ) -> Result<Vec<ScriptDecision>, StoreError> {
         let act = if self.op.act.can_be_denied() { Act::Peek } else { self.op.act };
-        let op = self.op.with_act(act);
-        let idempotency =
-            Some(self.op.id.map_or(Idempotency::Ignore, |_| Idempotency::Recall(self.op.act)));
+        let (op, idempotency) = (self.op.with_act(act), Some(idempotency));
         let parts = self.parts(&op).into_iter();
         let parts = parts.map(|part| SlotOp { idempotency, dry_run: true, ..part }).collect();
         all_of(self.run(parts).await)
@@ -174,13 +185,12 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     /// Denies the operation. Limits that count denied attempts still count it.
     async fn deny(&self, prepared: Vec<ScriptDecision>) -> SlotResult {
         let counts = |position: &usize| self.counts_denied(*position);
-        // With the id, by which its leases are found, but without remembering it.
-        let (charge, idempotency) = (self.op.with_act(Act::Charge), Some(Idempotency::Ignore));
+        // Without the id: it is not remembered, and holds nothing.
+        let charge = self.op.with_act(Act::Charge).without_id();
         let counted = self.slots.iter().map(|slot| slot.iter().copied().filter(counts));
         let counted = counted.map(Iterator::collect::<Vec<usize>>).filter(|some| !some.is_empty());
-        let charges: Vec<SlotOp<'_, '_>> = counted
-            .map(|positions| SlotOp { idempotency, ..SlotOp::new(&charge, positions) })
-            .collect();
+        let charges: Vec<SlotOp<'_, '_>> =
+            counted.map(|positions| SlotOp::new(&charge, positions)).collect();
         if charges.len() > 1 {
             let tries = charges.iter().cloned().map(|part| SlotOp { dry_run: true, ..part });
             all_of(self.run(tries.collect()).await)?;
@@ -213,8 +223,15 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
     }
 
     /// Makes what was taken the caller's, under the caller's id. If a slot cannot be reached, its
-    /// reservation expires by itself, and a retry is counted again.
-    async fn commit(&self, prepared: &[ScriptDecision], handle: Handle, replies: &[Vec<u8>]) {
+    /// reservation expires by itself, and a retry is counted again. Done again under its id, it is remembered in place
+    /// of the first time.
+    async fn commit(
+        &self,
+        prepared: &[ScriptDecision],
+        handle: Handle,
+        replies: &[Vec<u8>],
+        is_again: bool,
+    ) {
         if self.op.act == Act::Charge && self.op.id.is_none() {
             return;
         }
@@ -222,7 +239,11 @@ impl<'s, 'a> CrossSlot<'s, 'a> {
         // A reservation of nothing took nothing, so that it need not be remembered. A slot that took nothing
         // remembers it if another took something, since a retry asks all slots.
         let id = self.op.id.filter(|_| self.has_cost());
-        let idempotency = id.map_or(Idempotency::Ignore, |_| Idempotency::Remember(self.op.act));
+        let idempotency = match id {
+            None => Idempotency::Ignore,
+            Some(_) if is_again => Idempotency::Replace(self.op.act),
+            Some(_) => Idempotency::Remember(self.op.act),
+        };
         let parts = self.new_parts(&settle, prepared).into_iter();
         let parts = parts.zip(replies).map(|(part, reply)| SlotOp {
             idempotency: Some(idempotency),

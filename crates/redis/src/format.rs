@@ -16,6 +16,9 @@ pub(crate) const OVERDRAWN: u8 = 3;
 pub(crate) const REMEMBERED: u8 = 4;
 /// First byte of a reply: several checks were decided, and the result of each run follows.
 pub(crate) const RUNS: u8 = 5;
+/// First byte of a reply: the operation was done before under the same id, and a lease that it took has ended since;
+/// nothing was done.
+pub(crate) const LAPSED: u8 = 6;
 
 /// What the result of a run begins with if it was done before under the same id, and the first reply
 /// follows. Otherwise it begins with the number of checks that are allowed.

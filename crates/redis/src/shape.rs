@@ -45,6 +45,8 @@ pub(crate) enum Idempotency {
     Remember(Act),
     /// Returns the reply that is kept for this act; if there is none, keeps nothing.
     Recall(Act),
+    /// Keeps the new reply in place of any that is kept for this act.
+    Replace(Act),
     /// Deletes the replies that are kept under this id.
     Forget,
     /// Makes all replies that are kept for the subjects invalid.
@@ -217,6 +219,17 @@ impl Shape {
             if with_ids { Idempotency::Remember(Act::Check) } else { Idempotency::Ignore };
         let one = Shape::of(&first.without_id(), all_positions(first), explicit_time);
         Shape { runs: true, read_only: false, partial: false, idempotency, ..one }
+    }
+
+    /// Whether a reply that is kept may be of leases: it is returned only while they are held.
+    pub(crate) fn recalls_leases(&self) -> bool {
+        use Idempotency::{Recall, Remember};
+        let takes = [Act::Check, Act::Reserve].iter();
+        let mut recalled = takes.flat_map(|act| [Remember(*act), Recall(*act)]);
+        // A commit looks whether another call with its id has committed before it.
+        self.commits.is_none()
+            && recalled.any(|recalled| recalled == self.idempotency)
+            && self.limits.iter().any(|limit| limit.kind == RuleKind::Held)
     }
 
     /// Returns how many different subjects the limits count.

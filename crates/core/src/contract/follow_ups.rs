@@ -12,7 +12,7 @@ const MINUTE: Span = Span::from_micros(60_000_000);
 
 const FOLLOW_UPS: [Act; 3] = [Act::Settle, Act::Release, Act::Renew];
 
-fn step(act: Act, id: &'static str, costs: &[u64]) -> Step {
+pub(super) fn step(act: Act, id: &'static str, costs: &[u64]) -> Step {
     Step { id: Some(id), costs: costs.to_vec(), ..Step::new(act, 1) }
 }
 
@@ -26,18 +26,18 @@ fn beside_a_lease() -> impl Strategy<Value = (Act, Vec<String>, Time)> {
 }
 
 /// One key and its limits, for short tests.
-struct Asked<'k, 's> {
-    key: &'k TestKey<'s>,
-    limits: Vec<Limit>,
+pub(super) struct Asked<'k, 's> {
+    pub(super) key: &'k TestKey<'s>,
+    pub(super) limits: Vec<Limit>,
 }
 
 impl Asked<'_, '_> {
-    fn apply(&self, step: &Step, at: Time) -> Result<Decision, TestCaseError> {
+    pub(super) fn apply(&self, step: &Step, at: Time) -> Result<Decision, TestCaseError> {
         Ok(expect_ok(self.key.apply(&self.limits, step, at))?.decision)
     }
 
     /// Expects that the operation finds what it acts on.
-    fn finds(&self, step: &Step, at: Time) -> TestResult {
+    pub(super) fn finds(&self, step: &Step, at: Time) -> TestResult {
         let decision = self.apply(step, at)?;
         prop_assert!(decision.allowed, "{:?} at {:?} found nothing: {:?}", step, at, decision);
         prop_assert!(!decision.not_found, "{:?}", decision);
@@ -45,7 +45,7 @@ impl Asked<'_, '_> {
     }
 
     /// Expects that the operation finds nothing, and changes nothing.
-    fn misses(&self, step: &Step, at: Time) -> TestResult {
+    pub(super) fn misses(&self, step: &Step, at: Time) -> TestResult {
         let before = self.key.peek(&self.limits, 1, at)?;
         let decision = self.apply(step, at)?;
         prop_assert!(!decision.allowed, "{:?} at {:?} found something: {:?}", step, at, decision);

@@ -39,13 +39,16 @@ impl Costly {
     }
 }
 
-/// Returns when an id is forgotten: after a minute, or when the first lease it took has ended.
-fn forgotten_after(act: Act, limits: &[Limit]) -> Span {
+/// Returns when an id is forgotten: after a minute, or when the first lease that a check or reserve took under it has
+/// ended.
+fn forgotten_after(step: &Step, limits: &[Limit]) -> Span {
     const MINUTE: Span = Span::from_micros(60_000_000);
-    let takes = act != Act::Refund;
-    let is_lease = |limit: &&Limit| takes && limit.algorithm() == Algorithm::Concurrency;
-    let leases = limits.iter().filter(is_lease);
-    leases.filter_map(Limit::full_reset_after).fold(MINUTE, Span::min)
+    let takes = matches!(step.act, Act::Check | Act::Reserve);
+    let is_lease = |(position, limit): &(usize, &Limit)| {
+        takes && limit.algorithm() == Algorithm::Concurrency && step.cost_at(*position) > 0
+    };
+    let leases = limits.iter().enumerate().filter(is_lease);
+    leases.filter_map(|(_, limit)| limit.full_reset_after()).fold(MINUTE, Span::min)
 }
 
 fn with_id(act: Act, cost: u64) -> Step {
@@ -78,7 +81,7 @@ impl Suite<'_> {
                 expect_ok(key.apply(&limits, &costly.step(Act::Charge), start))?;
                 let first = expect_ok(key.apply(&limits, &step, start))?.decision;
                 let left = key.peek(&limits, 1, start)?;
-                let Some(gone) = start.checked_add(forgotten_after(act, &limits)) else {
+                let Some(gone) = start.checked_add(forgotten_after(&step, &limits)) else {
                     return Ok(());
                 };
                 let late = Time::at(gone.as_micros().saturating_sub(1));
@@ -88,9 +91,11 @@ impl Suite<'_> {
                     prop_assert_eq!(key.peek(&limits, 1, late)?, after, "applied twice");
                     prop_assert_eq!(key.peek(&limits, 1, start)?, left, "applied twice");
                 }
-                let fresh = expect_ok(key.apply(&limits, &with_id(act, 0), gone))?;
-                let now = key.peek(&limits, 0, gone)?;
-                prop_assert_eq!(fresh.statuses, now.statuses);
+                let fits = expect_ok(key.apply(&limits, &step.as_peek(), gone))?.allowed();
+                let statuses = LimitStatuses::default();
+                let fresh = expect_ok(key.decide(&limits, &step, gone, Some(&statuses)))?;
+                prop_assert_eq!(statuses.to_vec().len(), limits.len(), "still remembered");
+                prop_assert_eq!(fresh.allowed, fits || !act.can_be_denied());
                 Ok(())
             });
         }

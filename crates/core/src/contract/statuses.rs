@@ -111,6 +111,7 @@ impl Suite<'_> {
             let law = format!("a limit that occurs twice has two states ({algorithm})");
             self.check_law(&law, &twice(algorithm), |case| {
                 let (key, twins) = (self.new_key(), [self.new_key(), self.new_key()]);
+                let mut known = Vec::new();
                 for (step, now, limits) in case.timed() {
                     let peeks = both(&twins, |twin, position| {
                         twin.apply(&limits[..1], &step.only(position).as_peek(), now)
@@ -123,6 +124,12 @@ impl Suite<'_> {
                         continue;
                     }
                     prop_assert!(!step.act.can_be_denied() || applied.allowed() == all_fit);
+                    // A retry with other costs may hold too little in one limit only: then one of the twins remembers it.
+                    let operation = (step.act, step.id);
+                    if algorithm == "concurrency" && known.contains(&operation) && replays(step) {
+                        return Ok(());
+                    }
+                    known.push(operation);
                     // One lease was released, and with it all reservations under the id.
                     if applied.decision.not_found && step.act == Act::Release {
                         return Ok(());

@@ -93,6 +93,11 @@ pub trait LimitStorage: Sealed {
         takes: bool,
     ) -> Option<(LimitStatus, u64)>;
 
+    /// Returns whether leases for the whole cost are held under the handle. True for limits that give none. See
+    /// [`OpStorage::takes_leases`](crate::storage::OpStorage::takes_leases).
+    #[must_use]
+    fn still_holds(&self, state: Option<&State>, cost: u64, handle: Handle, now: Time) -> bool;
+
     /// Checks this limit alone over a state that is not packed, and changes it. `handle` is that of the id, if there
     /// is one. This is a faster way to the decision of [`decide`](crate::storage::decide). `None` if that has to be
     /// called. Nothing has changed then.
@@ -232,6 +237,10 @@ impl LimitStorage for Limit {
     }
 
     #[inline]
+    fn still_holds(&self, state: Option<&State>, cost: u64, handle: Handle, now: Time) -> bool {
+        self.rule().still_holds(state, now, cost, handle)
+    }
+
     fn check_in_place(
         &self,
         state: &mut State,

@@ -1,8 +1,8 @@
-//! What a store asks of an operation: what it is found by, and for how long.
+//! What a store asks of an operation: what it is found by, and how long it is remembered.
 
 use std::hash::Hasher;
 
-use super::Op;
+use super::{Item, Op};
 use crate::act::Act;
 use crate::idempotency::Scope;
 use crate::sealed::Sealed;
@@ -10,7 +10,7 @@ use crate::subject::{Id, Name, Subject};
 use crate::time::Span;
 
 /// How long an operation that took or gave something is remembered by its id.
-const ID_TTL: Span = Span::from_micros(60_000_000);
+pub const ID_TTL: Span = Span::from_micros(60_000_000);
 
 /// What a store asks of an [`Op`].
 pub trait OpStorage: Sealed {
@@ -38,10 +38,11 @@ pub trait OpStorage: Sealed {
     #[must_use]
     fn touches_state(&self) -> bool;
 
-    /// Returns how long its decision is remembered by its id, if it is remembered at all: see
-    /// [`Outcome::remember_until`](crate::storage::Outcome::remember_until).
+    /// Returns whether it takes leases. A remembered decision of such an operation is returned again only while they
+    /// are [still held](crate::storage::LimitStorage::still_holds) in every limit: once a lease has ended, another
+    /// caller may hold it, and the operation is decided as if it had not been remembered.
     #[must_use]
-    fn id_ttl(&self) -> Span;
+    fn takes_leases(&self) -> bool;
 }
 
 impl OpStorage for Op<'_> {
@@ -68,10 +69,9 @@ impl OpStorage for Op<'_> {
         counts || self.id.is_some() || self.act == Act::Reset
     }
 
-    fn id_ttl(&self) -> Span {
-        let takes = matches!(self.act, Act::Check | Act::Reserve | Act::Charge);
-        let leases = self.items.iter().filter_map(|item| item.limit.rule().ttl());
-        leases.filter(|_| takes).fold(ID_TTL, Span::min)
+    fn takes_leases(&self) -> bool {
+        let takes = |item: &Item<'_>| item.cost > 0 && item.limit.rule().gives_leases();
+        matches!(self.act, Act::Check | Act::Reserve) && self.items.iter().any(takes)
     }
 }
 

@@ -208,7 +208,9 @@ impl<S> Entry<S> {
         }
         let (at, before) = self.prepare::<R>(command.now, command);
         self.cap_refundable(rule, at);
-        if let Err(overdrawn) = rule.take(&mut self.state, at, command.cost, command.handle) {
+        // A denied attempt that counts holds nothing: there is no lease that could be renewed or released.
+        let handle = command.handle.filter(|_| command.allowed);
+        if let Err(overdrawn) = rule.take(&mut self.state, at, command.cost, handle) {
             self.roll_back(before);
             return Err(overdrawn);
         }

@@ -8,7 +8,6 @@
 mod answers;
 
 use tollgate_core::remote::LimitParams as _;
-use tollgate_core::storage::OpStorage as _;
 use tollgate_core::{Act, Id, Item, Limit, MAX_COALESCED, Op};
 
 use crate::call::argument::put_run_cost;
@@ -91,7 +90,7 @@ impl<'t, 'a, 'p> Checks<'t, 'a, 'p> {
         let (first, with_ids) = (self.first, self.ids().next().is_some());
         let shape = Shape::of_checks(first, with_ids, when.at.is_some());
         let keys = self.keys(&shape, prefix, with_ids);
-        let argument = self.argument(when, with_ids);
+        let argument = self.argument(when);
         let terms = CallTerms::of(first, all_positions(first));
         Call { script: scripts.of(shape), keys, argument, terms }
     }
@@ -107,13 +106,10 @@ impl<'t, 'a, 'p> Checks<'t, 'a, 'p> {
         keys
     }
 
-    /// Returns the argument: the time, the numbers of each limit, how long a reply is kept, and the runs.
-    fn argument(&self, when: &When, with_ids: bool) -> Vec<u8> {
+    /// Returns the argument: the time, the numbers of each limit, and the runs.
+    fn argument(&self, when: &When) -> Vec<u8> {
         let mut out = Vec::new();
         put_limits(&mut out, self.first, all_positions(self.first), when);
-        if with_ids {
-            put(&mut out, self.first.id_ttl().as_micros(), 7);
-        }
         for run in self.runs() {
             run.write_to(&mut out);
         }

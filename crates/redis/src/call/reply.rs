@@ -6,7 +6,7 @@ use tollgate_core::{Decision, Item, Op, Span, StoreError, Time};
 
 use crate::call::bytes::{Reader, put};
 use crate::format::{
-    ALLOWED, BODY_BYTES, OVERDRAWN, REMEMBERED, SUMMARY_BYTES, VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, LAPSED, OVERDRAWN, REMEMBERED, SUMMARY_BYTES, VERSION, WINDOWS_NEEDED,
 };
 use crate::shape::{Positions, ShortVec};
 
@@ -28,6 +28,9 @@ pub(crate) struct ScriptDecision {
     pub(crate) allowed: bool,
     /// Whether this is the reply of an earlier call under the same id.
     pub(crate) remembered: bool,
+    /// Whether there was an earlier call under the same id, and a lease that it took has ended. There is nothing else
+    /// in such a reply; only a dry run has it.
+    pub(crate) lapsed: bool,
     /// Each limit with its position. Those of an earlier call have the capacity and the cost of that call.
     limits: ShortVec<(usize, RemoteLimit)>,
     /// The reply as it was received.
@@ -110,7 +113,7 @@ impl<D> Reply<D> {
 impl ScriptDecision {
     /// Creates the decision of a check.
     pub(crate) fn new(allowed: bool, limits: ShortVec<(usize, RemoteLimit)>) -> ScriptDecision {
-        ScriptDecision { allowed, remembered: false, limits, bytes: Vec::new() }
+        ScriptDecision { allowed, remembered: false, lapsed: false, limits, bytes: Vec::new() }
     }
 
     /// Returns the decision of an operation for its caller, and reports the status of each limit. A retry
@@ -132,7 +135,7 @@ impl ScriptDecision {
         let remembered = slots.iter().any(|slot| slot.remembered);
         let mut limits: ShortVec<_> = slots.into_iter().flat_map(|slot| slot.limits).collect();
         limits.sort_by_key(|(position, _)| *position);
-        ScriptDecision { allowed, remembered, limits, bytes: Vec::new() }
+        ScriptDecision { remembered, ..ScriptDecision::new(allowed, limits) }
     }
 
     /// Returns the decision of all slots together, where some limits have newer states.
@@ -185,6 +188,10 @@ pub(crate) fn parse_new(first: u8, bytes: &mut Reader<'_>, terms: &CallTerms) ->
     match first {
         WINDOWS_NEEDED => Some(Reply::WindowsNeeded(now, usize::from(bytes.byte()?))),
         OVERDRAWN => Some(Reply::Overdrawn),
+        LAPSED => {
+            let nothing = ScriptDecision::new(false, ShortVec::new());
+            Some(Reply::Decision(ScriptDecision { lapsed: true, ..nothing }))
+        }
         REMEMBERED => None,
         _ => {
             let states = parse_states(bytes)?;

@@ -4,7 +4,7 @@ use tollgate_core::Act;
 
 use super::ScriptOptions;
 use super::sections::{find, variant};
-use crate::format::{HASH_BYTES, HEAD_BYTES, OVERDRAWN};
+use crate::format::{HASH_BYTES, HEAD_BYTES, LAPSED, OVERDRAWN};
 use crate::shape::{Idempotency, LimitShape, RuleKind, Shape};
 
 /// Maximum number of limits whose variables are locals. Lua has no more than two hundred locals, so that the
@@ -24,6 +24,7 @@ pub(super) fn assemble(shape: &Shape, options: &ScriptOptions) -> String {
     if shape.runs {
         assembly.runs();
     } else {
+        assembly.return_remembered();
         assembly.decide();
         assembly.finish();
     }
@@ -56,6 +57,10 @@ impl Context {
 
     pub(super) fn counts(&self) -> bool {
         self.kind != RuleKind::Unlimited
+    }
+
+    fn gives_leases(&self) -> bool {
+        self.kind == RuleKind::Held
     }
 }
 
@@ -109,7 +114,7 @@ impl Assembly<'_> {
             let (new_handle, more) =
                 if self.shape.commits.is_some() { (" new_handle,", "I2c0") } else { ("", "") };
             self.add(&format!(
-                "local handle,{new_handle} rest_at = unpack('<I2c0{more}', args, {end} + 7)"
+                "local handle,{new_handle} rest_at = unpack('<I2c0{more}', args, {end})"
             ));
         } else {
             self.add(&format!("local handle = '{}'", "\\0".repeat(HASH_BYTES)));
@@ -125,7 +130,10 @@ impl Assembly<'_> {
 
     fn recall(&mut self) {
         match self.shape.idempotency {
-            Idempotency::Remember(_) | Idempotency::Recall(_) => {
+            Idempotency::Remember(_) | Idempotency::Recall(_) | Idempotency::Replace(_) => {
+                if self.shape.recalls_leases() {
+                    self.add("local remembered");
+                }
                 self.section(self.no_limit(), "recall");
                 if self.shape.act == Act::Reset {
                     self.section(self.no_limit(), "check_generation");
@@ -134,6 +142,22 @@ impl Assembly<'_> {
             Idempotency::ForgetAll => self.section(self.no_limit(), "read_generation"),
             Idempotency::Ignore | Idempotency::Forget => {}
         }
+    }
+
+    /// Returns the reply that is kept under the id of an operation that takes leases, if they are still held.
+    fn return_remembered(&mut self) {
+        if !self.shape.recalls_leases() {
+            return;
+        }
+        self.add("if remembered then\nlocal lapsed = false");
+        for limit in self.counting() {
+            self.section(limit, "still_held");
+        }
+        self.add("if not lapsed then return remembered end");
+        if self.shape.dry_run {
+            self.add(&format!("return pack('<BI7', {LAPSED}, time)"));
+        }
+        self.add("end");
     }
 
     /// Whether a flow needs its cost as a number. For these acts it is enough to know in how many ticks the
@@ -168,8 +192,9 @@ impl Assembly<'_> {
             self.for_each_limit("act commit");
             return self.add("changed = true");
         }
-        // A reservation is added only if all limits allow it, so that must be known first.
-        if act == Act::Reserve && self.any_counts_denied() && self.shape.limits.len() > 1 {
+        // A reservation is added, and a lease held, only if all limits allow it, so that must be known first.
+        let may_hold = act == Act::Reserve || self.counting().iter().any(Context::gives_leases);
+        if may_hold && self.any_counts_denied() && self.shape.limits.len() > 1 {
             self.for_each_limit("act peek");
         }
         for limit in self.counting() {
@@ -253,7 +278,9 @@ impl Assembly<'_> {
             self.section(self.no_limit(), "forget_all");
         }
         match self.shape.idempotency {
-            Idempotency::Remember(_) => self.section(self.no_limit(), "remember"),
+            Idempotency::Remember(_) | Idempotency::Replace(_) => {
+                self.section(self.no_limit(), "remember");
+            }
             Idempotency::Forget => self.section(self.no_limit(), "forget"),
             Idempotency::Ignore | Idempotency::Recall(_) | Idempotency::ForgetAll => {}
         }
@@ -297,7 +324,17 @@ impl Assembly<'_> {
             "save_all" => self.call_each("save"),
             "summarize_all" => self.summarize_all(),
             "recall_run" | "remember_run" if !self.has_ids() => {}
+            "found_reply" => self.section(limit, self.found_reply()),
             _ => self.section(limit, name),
+        }
+    }
+
+    /// The section for a reply that is kept under the id.
+    fn found_reply(&self) -> &'static str {
+        match self.shape.idempotency {
+            Idempotency::Replace(_) => "found_reply to_replace",
+            _ if self.shape.recalls_leases() => "found_reply of_leases",
+            _ => "found_reply",
         }
     }
 

@@ -1,15 +1,16 @@
 //! Replaces the placeholders and variables of the parts: see `lua/README.md`.
 
 use tollgate_core::storage::{
-    FADE_DECAY, FADE_FLOOR, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS, RESERVATION_TTL,
+    FADE_DECAY, FADE_FLOOR, ID_TTL, MAX_COUNT, MAX_RESERVATIONS, MAX_SLOTS, RESERVATION_TTL,
 };
 use tollgate_core::{Act, MAX_ENTRIES, Span};
 
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::format::{
-    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, OVERDRAWN,
-    REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, HASH_BYTES, LEASE_BYTES, MARK_BYTES,
+    OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION,
+    WINDOWS_NEEDED,
 };
 use crate::shape::{Idempotency, RuleKind};
 
@@ -78,6 +79,7 @@ impl Assembly<'_> {
             "WANTED" if self.shape.runs => return Some("times * cost".into()),
             "WANTED" => return Some("cost".into()),
             "SUMMARIES" => return Some(self.summaries()),
+            "NO_HANDLE" => return Some(format!("'{}'", "\\0".repeat(HASH_BYTES))),
             "WITH_HANDLE" => return Some(self.shape.with_handle.to_string()),
             // Whether the limit takes or gives anything; if all do, that need not be asked.
             "TAKES" if self.shape.partial => return Some("cost > 0".into()),
@@ -136,6 +138,7 @@ impl Assembly<'_> {
             "RESERVATION_TTL" if self.shape.internal_handle => COMMIT_TTL.as_micros(),
             "RESERVATION_TTL" => RESERVATION_TTL.as_micros(),
             "RESERVATION_EXTENSION" => RESERVATION_TTL.as_micros() - COMMIT_TTL.as_micros(),
+            "ID_TTL" => ID_TTL.as_micros(),
             "MAX_COUNT" => MAX_COUNT,
             "MAX_SPAN" => Span::MAX.as_micros(),
             _ => return None,
@@ -162,7 +165,7 @@ pub(super) fn subject_variable(subject: usize, name: &str) -> String {
 
 /// Returns the number of an act among the replies kept under an id.
 fn act_number(idempotency: Idempotency) -> usize {
-    let is_it =
-        |act: &Act| [Idempotency::Remember(*act), Idempotency::Recall(*act)].contains(&idempotency);
+    use Idempotency::{Recall, Remember, Replace};
+    let is_it = |act: &Act| [Remember(*act), Recall(*act), Replace(*act)].contains(&idempotency);
     Act::ALL.iter().position(is_it).unwrap_or(Act::ALL.len())
 }

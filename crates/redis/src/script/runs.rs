@@ -5,9 +5,6 @@ use super::records::body_bytes;
 use crate::format::{RUNS, VERSION};
 use crate::shape::Idempotency;
 
-/// Bytes of the argument between the limits and the runs if there are ids: how long a reply is kept.
-const ID_TTL_BYTES: usize = 7;
-
 impl Assembly<'_> {
     /// Adds everything after the subjects were read.
     pub(super) fn runs(&mut self) {
@@ -36,8 +33,7 @@ impl Assembly<'_> {
 
     /// Returns where the runs begin in the argument.
     pub(super) fn runs_at(&self) -> usize {
-        let ttl = if self.has_ids() { ID_TTL_BYTES } else { 0 };
-        self.argument_of(self.shape.limits.len()).saturating_add(ttl)
+        self.argument_of(self.shape.limits.len())
     }
 
     /// Returns how many bytes a run takes: the number of checks, and the costs.

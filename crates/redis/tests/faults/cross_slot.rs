@@ -226,6 +226,51 @@ fn leases_are_given_back_by_their_id() {
     ]);
 }
 
+/// A lease that has ended is not remembered, although the other slot still has it: all of it is decided again, and
+/// remembered again.
+#[test]
+fn a_lease_that_has_ended_is_decided_again_in_every_slot() {
+    let lines = ["concurrency 1 ttl 50s per user", "gcra 1/h burst 5 per ip"];
+    let policy = KeyedPolicy::new(&lines, &[("user", "a"), ("ip", "x")]);
+    let user = KeyedPolicy::new(&lines[..1], &[("user", "a")]);
+    for take in [Act::Check, Act::Reserve] {
+        let take = policy.operation(take, 1);
+        same_as_in_memory(&[
+            (0, take.id("one")),
+            (1, take.id("one")),
+            (2, user.operation(Act::Refund, 1)),
+            (3, policy.check().id("two")),
+            (4, take.id("one")),
+            (5, policy.operation(Act::Release, 0).id("two")),
+            (6, take.id("one")),
+            (7, take.id("one")),
+            (8, policy.peek()),
+            // Renewed, it is remembered longer than it lasted at first.
+            (9, policy.operation(Act::Renew, 0).id("one")),
+            (57, take.id("one")),
+            (58, policy.peek()),
+            // Ended by its time.
+            (59, take.id("one")),
+            (60, policy.peek()),
+        ]);
+    }
+}
+
+/// A denied attempt that counts holds nothing, whichever slot denied it.
+#[test]
+fn a_denied_attempt_holds_nothing() {
+    let lines = ["concurrency 2 ttl 10min count-denied per user", "gcra 1/h burst 1 per ip"];
+    let policy = KeyedPolicy::new(&lines, &[("user", "a"), ("ip", "x")]);
+    same_as_in_memory(&[
+        (0, policy.check().id("one")),
+        (1, policy.check().id("two")),
+        (2, policy.operation(Act::Renew, 0).id("two")),
+        (3, policy.operation(Act::Release, 0).id("two")),
+        (4, policy.operation(Act::Release, 0).id("one")),
+        (5, policy.peek()),
+    ]);
+}
+
 /// A denial gives back what was reserved for it, not what was held under the same id before.
 #[test]
 fn a_denial_does_not_release_an_older_lease() {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollgate_core::storage::OpStorage as _;
+use tollgate_core::storage::ID_TTL;
 use tollgate_core::{Act, Item, Op};
 
 use crate::layers::budget::{Budget, Part};
@@ -17,6 +17,8 @@ use crate::layers::write_ids::WriteId;
 
 /// How long a charge may be on its way, in microseconds.
 const MAX_DELAY: u64 = 10_000_000;
+/// How long a charge can be repeated, in microseconds: as long as the store remembers its id, so that it is done once.
+const REPEATABLE_FOR: u64 = ID_TTL.as_micros().saturating_sub(MAX_DELAY);
 
 /// Keys whose counts the store does not know.
 pub(super) struct UnchargedKeys {
@@ -75,13 +77,6 @@ impl Charge {
     pub(super) fn op<'a>(&'a self, items: &'a [Item<'a>]) -> Op<'a> {
         let op = self.op.op(items).with_act(Act::Charge);
         self.id.as_id().map_or(op, |id| op.with_id(id))
-    }
-
-    /// Returns how long it can be repeated, in microseconds: as long as the store remembers its id, so that it is done
-    /// once.
-    fn repeatable_for(&self) -> u64 {
-        let items = self.items();
-        self.op(&items).id_ttl().as_micros().saturating_sub(MAX_DELAY)
     }
 }
 
@@ -183,7 +178,7 @@ impl UnchargedKeys {
     fn is_over(&self, charge: &Charge, now: u64) -> bool {
         let age = now.saturating_sub(charge.since);
         let is_void = age >= charge.op.full_reset_after();
-        let is_lost = !is_void && age >= charge.repeatable_for();
+        let is_lost = !is_void && age >= REPEATABLE_FOR;
         if is_lost {
             self.lost.add(1);
         }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use tollgate_core::storage::{Footprint, Handle, OpStorage as _, Outcome, State, decide};
+use tollgate_core::storage::{
+    Footprint, Handle, LimitStorage as _, OpStorage as _, Outcome, State, decide,
+};
 use tollgate_core::{Act, Decision, Op, StoreError, Time};
 
-use super::locked_shards::{ItemRange, LockedShards};
+use super::locked_shards::{ItemRange, LockedShards, Shards};
 use super::make_room::Needed;
 use super::states::{States, count, missing};
 use crate::memory::store::MemoryStore;
@@ -21,11 +23,36 @@ impl MemoryStore {
         now: Time,
     ) -> Result<Decision, StoreError> {
         let handle = self.secret.handle(op);
-        if let Some(decision) = self.ids.find(self.secret, op, handle, now) {
+        if let Some(decision) = self.recall(op, handle, items.first, locked, now) {
             return Ok(decision);
         }
         let outcome = self.decide_states(op, handle, items, locked, now)?;
         Ok(self.remember(op, handle, outcome, now))
+    }
+
+    /// Returns the decision that the operation was given before under its id, unless it took leases and one of them is
+    /// no longer held. The items of the operation are those from `first` on in `locked`.
+    pub(super) fn recall(
+        &self,
+        op: &Op<'_>,
+        handle: Option<Handle>,
+        first: usize,
+        locked: &impl Shards,
+        now: Time,
+    ) -> Option<Decision> {
+        let decision = self.ids.find(self.secret, op, handle, now)?;
+        if !op.takes_leases() {
+            return Some(decision);
+        }
+        let handle = handle?;
+        for (position, item) in op.items.iter().enumerate() {
+            let (shard, hash) = locked.shard_to_read(first.saturating_add(position))?;
+            let state = shard.whole_state(hash.fingerprint_at(position));
+            if !item.limit.still_holds(state, item.cost, handle, now) {
+                return None;
+            }
+        }
+        Some(decision)
     }
 
     /// Remembers an operation that was done, if it has an id. Returns the decision.

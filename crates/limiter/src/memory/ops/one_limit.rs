@@ -28,7 +28,7 @@ impl MemoryStore {
             return None;
         }
         let handle = self.secret.handle(op);
-        if let Some(decision) = self.ids.find(self.secret, op, handle, now) {
+        if let Some(decision) = self.recall(op, handle, 0, &one, now) {
             return Some(Ok(decision));
         }
         let (shard, _) = one.shard(0)?;

@@ -112,6 +112,11 @@ impl Shard {
         self.whole.as_ref().is_some_and(|whole| whole.has(fingerprint))
     }
 
+    /// Returns a state that is not packed.
+    pub(crate) fn whole_state(&self, fingerprint: u64) -> Option<&State> {
+        self.whole.as_ref()?.get(fingerprint).map(|(state, _)| state)
+    }
+
     /// Checks a state that is not packed where it lies. Returns the decision, and by how much the memory of the shard
     /// has changed; `None` if no such state counts in this quota, or there is no decision.
     pub(crate) fn check_whole(
