@@ -1,7 +1,9 @@
 //! The state of one limit and one subject: the counts of the rule, and the open reservations.
 //!
 //! What the laws demand of every rule is here: the instant of a decision, that a denied check
-//! changes nothing, that time never gives back what it took, and how a reservation is settled.
+//! changes nothing, and that time never gives back what it took.
+
+mod settle;
 
 use super::counting::Counting;
 use super::footprint::{Footprint, ListSize};
@@ -248,78 +250,6 @@ impl<S> Entry<S> {
         let was_live = self.live::<R>(now).0.is_some();
         *self = Entry::default();
         was_live
-    }
-
-    fn settle<R: Counting<State = S>>(
-        &mut self,
-        rule: &R,
-        command: &Command,
-    ) -> Result<bool, Overdrawn> {
-        let open = command.handle.and_then(|handle| self.open_reservation(command.now, handle));
-        let Some(index) = open else { return Ok(false) };
-        let reservation = self.reservations.remove(index);
-        // The clock may have stepped back, but settling cannot happen before reserving.
-        let (at, before) = self.prepare::<R>(command.now.max(reservation.at), command);
-        self.cap_refundable(rule, at);
-        let refundable = self.state().map_or(0, |state| reservation.refundable(rule, state, at));
-        let least = reservation.max_refund.min(refundable);
-        let settled = self.correct(rule, at, &reservation, command.cost, least);
-        if settled != Ok(true) {
-            self.roll_back(before);
-        }
-        if settled.is_err() {
-            self.reservations.insert(index, reservation);
-            return settled;
-        }
-        self.cap_after_settling(rule, &reservation, command.cost, least);
-        if settled == Ok(true) {
-            self.cap_refundable(rule, at);
-        }
-        settled
-    }
-
-    /// Lowers the `max_refund` of the other reservations to what it would be if this one had been
-    /// reserved at its actual cost. `least` is the least that was refundable of it since.
-    ///
-    /// Otherwise several of them could each refund the same cost, which has drained only once. With
-    /// the actual cost there would have been less, but only since this one was reserved: so there
-    /// would have been at least `least` without the difference, where the least of another one is
-    /// from an earlier time.
-    fn cap_after_settling<R: Counting<State = S>>(
-        &mut self,
-        rule: &R,
-        settled: &Reservation,
-        actual: u64,
-        least: u64,
-    ) {
-        let less = settled.estimate.saturating_sub(actual);
-        let least_since = least.saturating_sub(less);
-        walk(self.reservations.len());
-        for reservation in &mut self.reservations {
-            let less = rule.overlap(less, settled.taken(), reservation.taken());
-            let mut capped = reservation.max_refund.saturating_sub(less);
-            if reservation.at <= settled.at {
-                capped = capped.max(least_since);
-            }
-            reservation.max_refund = reservation.max_refund.min(capped);
-        }
-    }
-
-    /// Takes what the estimate was short of the actual cost, or refunds what it was too much.
-    fn correct<R: Counting<State = S>>(
-        &mut self,
-        rule: &R,
-        at: Time,
-        reservation: &Reservation,
-        actual: u64,
-        least: u64,
-    ) -> Result<bool, Overdrawn> {
-        if actual > reservation.estimate {
-            let more = actual.saturating_sub(reservation.estimate);
-            return rule.charge_at(&mut self.state, at, more, reservation.taken());
-        }
-        let less = reservation.estimate.saturating_sub(actual).min(least);
-        Ok(less > 0 && rule.refund_at(&mut self.state, at, less, reservation.taken()))
     }
 
     /// Releases the leases under the handle, and forgets its reservation.
