@@ -85,9 +85,9 @@ impl<S> Entry<S> {
 
     fn measure<R: Counting<State = S>>(&self, measure: fn(ListSize) -> usize) -> Footprint {
         let own = self.state.as_ref().and_then(R::list_size).map_or(0, measure);
-        let (states, leases) = if R::GIVES_LEASES { (0, own) } else { (own, 0) };
+        let (slots, leases) = if R::GIVES_LEASES { (0, own) } else { (own, 0) };
         let reservations = measure(ListSize::of_vec(&self.reservations));
-        Footprint { states, leases, reservations }
+        Footprint { slots, leases, reservations }
     }
 
     /// Drops what no longer counts, and the room for it.
@@ -266,6 +266,8 @@ impl<S> Entry<S> {
             self.roll_back(before);
         }
         if settled.is_err() {
+            // What was there needs no more room than it had.
+            self.reservations.reserve_exact(1);
             self.reservations.insert(index, reservation);
             return settled;
         }
