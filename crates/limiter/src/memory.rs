@@ -39,6 +39,7 @@ mod builder;
 mod ids;
 mod ops;
 mod prepared;
+mod shares;
 mod snapshot;
 mod store;
 mod table;

@@ -1,12 +1,14 @@
 //! A store is bounded, and a flood of new keys never refills an exhausted one.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::time::Duration;
 
-use tollgate::{Clock, Limiter, MemoryStore, Name, Span, WhenFull};
+use tollgate::{
+    Clock, Limiter, MemoryShare, MemoryStore, MemoryStoreBuilder, Name, Span, StoreStats, WhenFull,
+};
 
 fn limiter(line: &str, max_keys: usize, when_full: WhenFull) -> (Limiter, Clock) {
     let clock = Clock::manual();
@@ -339,8 +341,9 @@ fn what_a_full_store_denies_was_not_done_and_needs_no_id() {
 /// A limiter on a store whose share for leases a few keys have filled.
 fn full_of_leases() -> (Limiter, Clock) {
     let clock = Clock::manual();
-    let store = MemoryStore::builder().max_memory(1 << 20).clock(clock.clone()).build().unwrap();
-    let limiter = store.limiter("test", ["concurrency 9000 ttl 1min"]).unwrap();
+    // Of an eighth of it one policy may have three quarters.
+    let store = MemoryStore::builder().max_memory((4 << 20) / 3).clock(clock.clone()).build();
+    let limiter = store.unwrap().limiter("test", ["concurrency 9000 ttl 1min"]).unwrap();
     let held = (0..20_000_u64)
         .filter(|n| limiter.key(n % 50).id(&n.to_le_bytes()).check().unwrap().allowed);
     assert!((500..10_000).contains(&held.count()));
@@ -373,6 +376,173 @@ fn leases_that_have_ended_make_room_for_those_of_a_known_key() {
     let held = (0..1_500_u64)
         .filter(|n| limiter.key(known).id(&(n + 100_000).to_le_bytes()).check().unwrap().allowed);
     assert!(held.count() >= 1_500 - DOUBLINGS);
+}
+
+/// What a client can take without bound within a few keys.
+struct Flood {
+    limit: &'static str,
+    operation: fn(&Limiter, u64) -> bool,
+    /// The kind of memory that it fills.
+    fills: fn(&StoreStats) -> MemoryShare,
+}
+
+const FLOODS: [Flood; 3] = [
+    Flood {
+        limit: "gcra 1/s burst 5",
+        operation: |limiter, n| {
+            let id = n.to_le_bytes();
+            limiter.key(n % 50).cost(0).id(&id).reserve().unwrap().allowed
+        },
+        fills: |stats| stats.reservations,
+    },
+    Flood {
+        limit: "concurrency 9000 ttl 1h",
+        operation: |limiter, n| limiter.key(n % 50).id(&n.to_le_bytes()).check().unwrap().allowed,
+        fills: |stats| stats.leases,
+    },
+    Flood {
+        limit: "sliding-log 9000/day",
+        operation: |limiter, n| limiter.check(n % 50).unwrap().allowed,
+        fills: |stats| stats.states,
+    },
+];
+
+impl Flood {
+    /// Goes on until it is refused again and again.
+    fn run(&self, limiter: &Limiter, clock: &Clock) {
+        let mut refused = 0;
+        for n in 0..200_000_u64 {
+            clock.advance(Duration::from_micros(1));
+            refused += u64::from(!(self.operation)(limiter, n));
+            if refused == 5_000 {
+                return;
+            }
+        }
+        panic!("{}: refused {refused} times", self.limit);
+    }
+}
+
+fn store_of_a_megabyte(clock: &Clock) -> MemoryStoreBuilder {
+    MemoryStore::builder().max_memory(1 << 20).clock(clock.clone())
+}
+
+/// Does everything that needs room, for a policy that has none yet.
+fn use_all_kinds(limiter: &Limiter, keys: Range<u64>) {
+    for key in keys {
+        let request = || limiter.key(key).id("mine");
+        for cost in [2, 1] {
+            assert!(request().cost(cost).reserve().unwrap().allowed, "{key}");
+            assert!(request().renew().unwrap().allowed, "{key}");
+            assert!(request().cost(1).settle().unwrap().allowed, "{key}");
+            assert!(request().release().unwrap().allowed, "{key}");
+        }
+        assert!(limiter.key(key).id("other").check().unwrap().allowed, "{key}");
+    }
+}
+
+#[test]
+fn no_policy_takes_the_room_of_the_others_for_slots_leases_or_reservations() {
+    let lines = ["sliding-log 9/h", "concurrency 9 ttl 1h", "gcra 9/h burst 9"];
+    for flood in FLOODS {
+        let clock = Clock::manual();
+        let store = store_of_a_megabyte(&clock).build().unwrap();
+        let flooded = store.limiter("flooded", [flood.limit]).unwrap();
+        let other = store.limiter("other", lines).unwrap();
+        let known = |limiter: &Limiter| limiter.key("known").id("mine").reserve().unwrap().allowed;
+        assert!(known(&flooded) && known(&other));
+        flood.run(&flooded, &clock);
+        let (full, rejected) = ((flood.fills)(&store.stats()), store.stats().rejected);
+        assert!((full.max / 3..full.max).contains(&full.bytes), "{}: {full:?}", flood.limit);
+        use_all_kinds(&other, 0..20);
+        assert_eq!(store.stats().rejected, rejected, "{}", flood.limit);
+        for limiter in [&flooded, &other] {
+            let request = || limiter.key("known").id("mine");
+            if limiter.policy().name().as_str() == "other" || flood.limit.starts_with("concurrency")
+            {
+                assert!(request().renew().unwrap().allowed);
+                assert!(request().settle().unwrap().allowed);
+                assert!(request().release().unwrap().allowed);
+            } else {
+                assert!(request().settle().unwrap().allowed);
+            }
+        }
+        assert!((flood.fills)(&store.stats()).bytes <= full.max);
+        // What has ended leaves its room.
+        clock.advance(Duration::from_secs(2 * 86_400));
+        flood.run(&other.with_limits(vec![flood.limit.parse().unwrap()]), &clock);
+        use_all_kinds(&store.limiter("third", lines).unwrap(), 0..20);
+    }
+}
+
+#[test]
+fn after_a_restart_no_policy_takes_the_room_of_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("states");
+    for flood in FLOODS {
+        let clock = Clock::manual();
+        let store = store_of_a_megabyte(&clock).build().unwrap();
+        flood.run(&store.limiter("flooded", [flood.limit]).unwrap(), &clock);
+        store.save(&path).unwrap();
+        let (store, restored) = store_of_a_megabyte(&clock).restore(&path).unwrap();
+        assert!(restored.unwrap() >= 50);
+        flood.run(&store.limiter("flooded", [flood.limit]).unwrap(), &clock);
+        use_all_kinds(
+            &store.limiter("other", ["sliding-log 9/h", "concurrency 9 ttl 1h"]).unwrap(),
+            0..10,
+        );
+        let filled = (flood.fills)(&store.stats());
+        assert!(filled.bytes <= filled.max, "{filled:?}");
+        // All of it counts where it was counted.
+        clock.advance(Duration::from_secs(2 * 86_400));
+        flood.run(&store.limiter("third", [flood.limit]).unwrap(), &clock);
+    }
+}
+
+/// What needs no room must take none, whatever the capacity of the list: here it is just above a power of two.
+#[test]
+fn renewing_a_lease_takes_no_memory() {
+    const LEFT: u64 = 513;
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
+    let limiter = store.limiter("test", ["concurrency 9000 ttl 1h"]).unwrap();
+    let take = |n: u64| limiter.key("a").id(&n.to_le_bytes()).check().unwrap().allowed;
+    let renew = |n: u64| limiter.key("a").id(&n.to_le_bytes()).renew().unwrap().allowed;
+    assert!((0..4_096).all(take));
+    clock.advance(Duration::from_secs(1_800));
+    assert!((0..LEFT).all(renew));
+    clock.advance(Duration::from_secs(1_801));
+    // The others have ended, and the list has room for twice those that are left.
+    assert!((10_000..10_000 + LEFT).all(take));
+    let before = store.stats().leases.bytes;
+    for n in [0, LEFT - 1, 10_000, 7] {
+        clock.advance(Duration::from_secs(1));
+        assert!(renew(n));
+        assert_eq!(store.stats().leases.bytes, before);
+    }
+}
+
+#[test]
+fn a_settlement_that_fails_takes_no_memory() {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().clock(clock.clone()).build().unwrap();
+    let limiter = store.limiter("test", ["sliding-log 9000/day"]).unwrap();
+    for n in 0..1_024_u64 {
+        assert!(limiter.key("a").cost(0).id(&n.to_le_bytes()).reserve().unwrap().allowed);
+    }
+    loop {
+        clock.advance(Duration::from_micros(1));
+        if limiter.key("a").charge().is_err() {
+            break;
+        }
+    }
+    let before = store.stats().reservations.bytes;
+    for n in 0..10_u64 {
+        assert!(
+            limiter.key("a").cost(5).id(&n.to_le_bytes()).settle().is_err(),
+            "it has all its slots"
+        );
+        assert!(store.stats().reservations.bytes <= before);
+    }
 }
 
 /// What a settlement gives back never needs room, also if others have taken that of the record.

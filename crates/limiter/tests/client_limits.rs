@@ -1,10 +1,11 @@
 //! Clients that bring ever new limits with their operations, as `CL.THROTTLE` does.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
 
 use std::collections::HashMap;
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -79,15 +80,24 @@ fn each_key_is_counted_under_its_limit_while_indices_come_and_go() {
     }
 }
 
+/// How many moments a thread may be ahead of another one: less than a state is kept past its reset.
+const MAX_AHEAD: u32 = 50;
+
 /// Two threads use up indices, and each checks keys of its own exactly as often as they allow.
 #[test]
 fn threads_that_use_up_indices_count_exactly() {
     let store: Arc<MemoryStore> = MemoryStore::builder().build().unwrap();
     let at = store.clock().now();
-    let hammer = |thread: u32| {
-        let store = Arc::clone(&store);
+    let moments = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let hammer = |thread: usize| {
+        let (store, moments) = (Arc::clone(&store), Arc::clone(&moments));
         move || {
+            let [own, other] = [&moments[thread], &moments[1 - thread]];
             for number in 0..3 * LIMITS {
+                own.store(number, Ordering::Relaxed);
+                while number > other.load(Ordering::Relaxed) + MAX_AHEAD {
+                    thread::yield_now();
+                }
                 let limit = limit(number);
                 // Each moment is later than the reset of the one before: its index is free again.
                 let micros = u64::from(number) * 10_000;
@@ -97,6 +107,7 @@ fn threads_that_use_up_indices_count_exactly() {
                     (0..4).filter(|_| check(&store, &limit, &key, now).unwrap().allowed).count();
                 assert_eq!(allowed, 1 + number as usize % 3, "{key}");
             }
+            own.store(u32::MAX - MAX_AHEAD, Ordering::Relaxed);
         }
     };
     let threads: Vec<_> = (0..2).map(|thread| thread::spawn(hammer(thread))).collect();

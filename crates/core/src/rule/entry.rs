@@ -87,9 +87,9 @@ impl<S> Entry<S> {
 
     fn measure<R: Counting<State = S>>(&self, measure: fn(ListSize) -> usize) -> Footprint {
         let own = self.state.as_ref().and_then(R::list_size).map_or(0, measure);
-        let (states, leases) = if R::GIVES_LEASES { (0, own) } else { (own, 0) };
+        let (slots, leases) = if R::GIVES_LEASES { (0, own) } else { (own, 0) };
         let reservations = measure(ListSize::of_vec(&self.reservations));
-        Footprint { states, leases, reservations }
+        Footprint { slots, leases, reservations }
     }
 
     /// Drops what no longer counts, and the room for it.

@@ -6,14 +6,16 @@ use crate::act::Act;
 
 /// Minimum number of elements that a list has room for once it has any.
 const MIN_ROOM: usize = 4;
+/// What the allocator takes for a list beside its elements: a header of 8 bytes, and the rounding to 16, as with glibc.
+const OVERHEAD: usize = 16;
 /// A list with room for more than this times its elements gives most of it back.
 const MAX_SPARE: usize = 4;
 
-/// Bytes of memory, by what they keep.
+/// Bytes of the lists of a state, by what they keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// States, with their slots.
-    pub states: usize,
+    /// Slots.
+    pub slots: usize,
     /// Leases.
     pub leases: usize,
     /// Open reservations.
@@ -24,31 +26,33 @@ impl Footprint {
     /// Returns the sum. It wraps around, so that differences can be added in any order.
     #[must_use]
     pub fn plus(self, other: Footprint) -> Footprint {
-        Footprint {
-            states: self.states.wrapping_add(other.states),
-            leases: self.leases.wrapping_add(other.leases),
-            reservations: self.reservations.wrapping_add(other.reservations),
-        }
+        self.with(other, usize::wrapping_add)
     }
 
     /// Returns the difference, which wraps around.
     #[must_use]
     pub fn minus(self, other: Footprint) -> Footprint {
-        Footprint {
-            states: self.states.wrapping_sub(other.states),
-            leases: self.leases.wrapping_sub(other.leases),
-            reservations: self.reservations.wrapping_sub(other.reservations),
-        }
+        self.with(other, usize::wrapping_sub)
     }
 
     /// Returns how much larger it is than before, and zero for what is not.
     #[must_use]
     pub fn growth_since(self, before: Footprint) -> Footprint {
+        self.with(before, usize::saturating_sub)
+    }
+
+    fn with(self, other: Footprint, combine: fn(usize, usize) -> usize) -> Footprint {
         Footprint {
-            states: self.states.saturating_sub(before.states),
-            leases: self.leases.saturating_sub(before.leases),
-            reservations: self.reservations.saturating_sub(before.reservations),
+            slots: combine(self.slots, other.slots),
+            leases: combine(self.leases, other.leases),
+            reservations: combine(self.reservations, other.reservations),
         }
+    }
+
+    /// Returns the sum of all kinds.
+    #[must_use]
+    pub fn total(self) -> usize {
+        self.slots.wrapping_add(self.leases).wrapping_add(self.reservations)
     }
 
     /// Returns the part of it that such an operation can make larger.
@@ -87,7 +91,8 @@ impl ListSize {
     }
 
     pub(super) fn bytes(self) -> usize {
-        self.capacity.saturating_mul(self.element_bytes)
+        let elements = self.capacity.saturating_mul(self.element_bytes);
+        if elements == 0 { 0 } else { elements.saturating_add(OVERHEAD) }
     }
 
     /// Returns how many bytes more it may take to hold another element.
@@ -95,7 +100,8 @@ impl ListSize {
         if self.len < self.capacity {
             return 0;
         }
-        self.capacity.max(MIN_ROOM).saturating_mul(self.element_bytes)
+        let doubled = ListSize { capacity: self.capacity.saturating_mul(2).max(MIN_ROOM), ..self };
+        doubled.bytes().saturating_sub(self.bytes())
     }
 
     /// Returns the capacity to shrink to, if there is far more.

@@ -88,7 +88,7 @@ macro_rules! states {
 /// Whatever its rule will be.
 fn max_growth_of_none(act: Act) -> Footprint {
     let growth = Footprint {
-        states: ListSize::of_none::<Slot>().max_growth(),
+        slots: ListSize::of_none::<Slot>().max_growth(),
         leases: ListSize::of_none::<Lease>().max_growth(),
         reservations: ListSize::of_none::<Reservation>().max_growth(),
     };

@@ -92,7 +92,8 @@ impl MemoryStoreBuilder {
     }
 
     /// Sets the maximum number of bytes of memory. States with their slots may take half of it, ids a quarter,
-    /// leases and open reservations an eighth each, so that a flood of one leaves the others their room.
+    /// leases and open reservations an eighth each, so that a flood of one leaves the others their room. Of ids, slots,
+    /// leases and open reservations, one policy may have three times what is left, so that it leaves the others some.
     /// [`StoreStats`](crate::StoreStats) says how much each takes. Default: 1 GiB; minimum: 64 KiB.
     ///
     /// Operations that run at the same time may together exceed it, each by the growth of one key.

@@ -10,7 +10,6 @@
 
 mod record;
 mod segment;
-mod shares;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -19,7 +18,7 @@ use tollgate_core::{Act, Decision, Op, Time};
 
 use self::record::{IdKey, Record};
 use self::segment::Segment;
-use self::shares::Shares;
+use super::shares::Shares;
 use super::store::MemoryShare;
 use crate::hash::{Secret, index_in};
 use crate::lock::{Guard, Lock};

@@ -10,9 +10,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollgate_core::storage::{Footprint, State};
+use tollgate_core::storage::State;
 
 use super::store::MemoryStore;
+use super::table::account::Account;
+use super::table::memory_budget::Growth;
 use crate::hash::{Hash, Secret};
 
 /// The first bytes of a snapshot. The last of them is the version of the format.
@@ -156,32 +158,26 @@ impl MemoryStore {
         Ok(count)
     }
 
-    /// Inserts the states of a snapshot, as far as there is room. Returns how many. They may count in
-    /// no quota until they have reset: the snapshot does not say which policy they belong to.
+    /// Inserts the states of a snapshot, as far as there is room. Returns how many. The snapshot does not say which
+    /// policy they belong to: they may count in no quota until they have reset, and their lists in no share until an
+    /// operation finds them.
     pub(super) fn fill_from(&self, snapshot: Snapshot) -> usize {
         let now = self.clock.now();
         let mut count = 0_usize;
         for (hash, state) in snapshot.states {
             let Some(shard) = self.shard(self.shard_index(hash)) else { continue };
             let mut shard = shard.lock();
-            let growth = Footprint { states: shard.max_growth(1), ..Footprint::default() };
-            let growth = growth.plus(state.footprint());
+            let growth = Growth { tables: shard.max_growth(1), lists: state.footprint() };
             if state.expires() <= now
-                || !self.memory.has_room(growth)
+                || shard.has(hash.fingerprint)
+                || !self.memory.fits(growth)
                 || !self.budget.keys.try_add(1)
             {
                 continue;
             }
-            let (replaced, change) = shard.measured(|shard| {
-                let present =
-                    usize::from(shard.take(&self.layout, hash.fingerprint, None).is_some());
-                let dropped =
-                    shard.put(&self.layout, hash.fingerprint, Some(state), None, &self.memory, now);
-                self.budget.keys.remove(dropped.saturating_add(present));
-                present
-            });
-            self.memory.count(change);
-            count = count.saturating_add(1).saturating_sub(replaced);
+            let dropped = self.put_new(&mut shard, hash.fingerprint, state, &Account::UNKNOWN, now);
+            self.budget.keys.remove(dropped);
+            count = count.saturating_add(1);
         }
         count
     }

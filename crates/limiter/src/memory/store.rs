@@ -166,7 +166,8 @@ impl MemoryStore {
 
     /// Sets the maximum number of states of a policy, within [`max_keys`](crate::MemoryStoreBuilder::max_keys) of the
     /// store: a flood of new keys on it then leaves the other policies their room. `None` removes the bound. What
-    /// needs more is decided by [`when_full`](crate::MemoryStoreBuilder::when_full).
+    /// needs more is decided by [`when_full`](crate::MemoryStoreBuilder::when_full). What the states keep beside
+    /// themselves is bounded for [each policy](crate::MemoryStoreBuilder::max_memory) in any case.
     ///
     /// States that are there already may not count until they have reset. Make limiters of the policy afterwards.
     ///
@@ -223,5 +224,91 @@ impl Sealed for MemoryStore {
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test")]
+
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use tollgate_core::storage::Footprint;
+    use tollgate_model::random::Rng;
+
+    use super::*;
+    use crate::{Limiter, MemoryStoreBuilder};
+
+    impl MemoryStore {
+        /// Asserts that the counters of memory are what a walk over all states finds.
+        fn assert_counted(&self) {
+            let mut lists = BTreeMap::new();
+            let mut tables = 0_usize;
+            for AlignedShard(shard) in &self.shards {
+                let shard = shard.lock();
+                tables = tables.wrapping_add(shard.all_tables());
+                for (share, footprint) in shard.lists() {
+                    let sum: &mut Footprint = lists.entry(share).or_default();
+                    *sum = sum.plus(footprint);
+                }
+            }
+            self.memory.assert_are(tables, &lists);
+        }
+    }
+
+    const POLICIES: [&[&str]; 4] = [
+        &["gcra 10/s burst 50"],
+        &["sliding-log 100/min"],
+        &["concurrency 90 ttl 30s", "sliding-window 90/min"],
+        &["sliding-counters 90/min resolution 1s", "concurrency 40 ttl 10s"],
+    ];
+
+    fn limiters(store: &Arc<MemoryStore>) -> Vec<Limiter> {
+        let limiter = |(name, lines): (u8, &&[&str])| {
+            store.limiter(&format!("policy-{name}"), lines.iter().copied()).unwrap()
+        };
+        (0..).zip(&POLICIES).map(limiter).collect()
+    }
+
+    fn operate(limiters: &[Limiter], rng: &mut Rng, n: u64) {
+        let at = |n: u64| limiters[usize::try_from(n % 4).unwrap()].key(n / 4 % 20);
+        let old = n.saturating_sub(rng.between(0, 160));
+        let (id, old_id) = (n.to_le_bytes(), old.to_le_bytes());
+        let (new, old) = (at(n).id(&id), at(old).id(&old_id));
+        // A full store refuses some of them.
+        let _ = match rng.between(0, 9) {
+            0..=2 => new.check().map(drop),
+            3 | 4 => new.cost(rng.between(0, 2)).reserve().map(drop),
+            5 => old.cost(rng.between(0, 3)).settle().map(drop),
+            6 => old.release().map(drop),
+            7 => old.renew().map(drop),
+            8 => at(n).refund().map(drop),
+            _ if rng.between(0, 9) == 0 => at(n).reset().map(drop),
+            _ => at(n).charge().map(drop),
+        };
+    }
+
+    #[test]
+    fn what_is_counted_is_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("states");
+        let clock = Clock::manual();
+        let builder = || MemoryStoreBuilder::default().max_memory(64 << 10).clock(clock.clone());
+        let (mut store, mut rng) = (builder().build().unwrap(), Rng::new(1));
+        for round in 0..20_u64 {
+            let limiters = limiters(&store);
+            for n in 0..2_000 {
+                let pause =
+                    if rng.between(1, 500) == 1 { 20_000_000 } else { rng.between(0, 5_000) };
+                clock.advance(Duration::from_micros(pause));
+                operate(&limiters, &mut rng, round * 2_000 + n);
+                store.assert_counted();
+            }
+            assert!(store.stats().rejected > 0);
+            store.save(&path).unwrap();
+            store = builder().restore(&path).unwrap().0;
+            store.assert_counted();
+        }
     }
 }

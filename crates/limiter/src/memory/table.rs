@@ -1,6 +1,7 @@
 //! How states are kept: each key belongs to one of many shards, and a shard keeps its states in hash
 //! tables of records under one lock.
 
+pub(super) mod account;
 pub(super) mod found_record;
 mod hash_table;
 pub(super) mod key_budget;

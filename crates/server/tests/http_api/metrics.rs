@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::Fixture;
-use crate::support::Client;
+use tollgate::{Clock, MemoryStore};
+
+use crate::support::{Client, http};
+use crate::{Fixture, policies};
 
 /// Samples by their names and labels.
 type Samples = BTreeMap<String, f64>;
@@ -108,6 +110,36 @@ fn each_kind_of_memory_has_a_gauge_and_a_limit() {
     fixture.client.post("/v1/reset", "{\"key\":\"b\"}");
     let after = samples(&mut fixture.client);
     assert_eq!(after[&gauge("memory_bytes", "reservations")], 0.0);
+}
+
+/// Reserving nothing is free, so a client can have as many reservations as there is room for.
+#[test]
+fn no_policy_takes_the_memory_of_the_others() {
+    let clock = Clock::manual();
+    let store = MemoryStore::builder().max_memory(256 << 10).clock(clock.clone()).build().unwrap();
+    let mut builder = http::server_on(&clock).memory(store);
+    let limits = "limits = [\"gcra 9/h burst 9\"]";
+    for policy in policies(&format!("[policy.flooded]\n{limits}\n[policy.other]\n{limits}\n")) {
+        builder = builder.policy(policy);
+    }
+    let server = builder.start().unwrap();
+    let mut client = Client::http(&server);
+    let mut reserve = |policy: &str, cost: u64, n: u64| {
+        let key = n % 20;
+        let json =
+            format!("{{\"policy\":\"{policy}\",\"key\":\"{key}\",\"id\":\"{n}\",\"cost\":{cost}}}");
+        client.post("/v1/reserve", &json).status
+    };
+    assert!((0..1_500).any(|n| reserve("flooded", 0, n) == 429));
+    assert!((0..20).all(|n| reserve("other", 1, n) == 200));
+    assert_eq!(
+        client.post("/v1/settle", "{\"policy\":\"other\",\"key\":\"7\",\"id\":\"7\"}").status,
+        200
+    );
+    let after = samples(&mut client);
+    let gauge = |name: &str| after[&format!("tollgate_{name}{{kind=\"reservations\"}}")];
+    let (bytes, limit) = (gauge("memory_bytes"), gauge("memory_limit_bytes"));
+    assert!((limit / 2.0..=limit).contains(&bytes), "{bytes} of {limit}");
 }
 
 /// Only checks and reservations are decisions.

@@ -28,6 +28,8 @@ impl<S> Entry<S> {
             self.roll_back(before);
         }
         if settled.is_err() {
+            // What was there needs no more room than it had.
+            self.reservations.reserve_exact(1);
             self.reservations.insert(index, reservation);
             return settled;
         }

@@ -1,17 +1,14 @@
 //! The general path: the core decides over states that are taken out of the table meanwhile.
 
-use std::sync::Arc;
-
-use tollgate_core::storage::{
-    Footprint, Handle, LimitStorage as _, OpStorage as _, Outcome, State, decide,
-};
+use tollgate_core::storage::{Handle, LimitStorage as _, OpStorage as _, Outcome, State, decide};
 use tollgate_core::{Act, Decision, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards, Shards};
 use super::make_room::Needed;
 use super::states::{States, count, missing};
 use crate::memory::store::MemoryStore;
-use crate::memory::table::quota::Quota;
+use crate::memory::table::account::Account;
+use crate::memory::table::memory_budget::Growth;
 
 impl MemoryStore {
     /// Decides any operation, once if it has an id.
@@ -80,34 +77,34 @@ impl MemoryStore {
         locked: &mut LockedShards<'_>,
         now: Time,
     ) -> Result<Outcome, StoreError> {
-        let quota = self.quotas.of(op.policy);
-        let quota = quota.as_ref();
-        let mut states = self.take_states(items, quota, locked);
-        let mut needed = self.needed(op.act, &states, items, locked);
-        let mut has_room = self.add_if_room(&needed, quota);
+        let account = self.account(op.policy);
+        let mut taken = self.take_states(items, &account, locked);
+        let mut needed = self.needed(op.act, &taken.states, items, locked);
+        let mut has_room = self.add_if_room(&needed, &account);
         if !has_room {
             // Put back first, so that those of them that have reset can be dropped too.
-            self.put_states(states, items, quota, locked, now);
-            self.make_room(&needed, quota, locked, now);
-            states = self.take_states(items, quota, locked);
-            needed = self.needed(op.act, &states, items, locked);
-            has_room = self.add_if_room(&needed, quota);
+            self.put_states(taken, items, &account, locked, now);
+            self.make_room(&needed, &account, locked, now);
+            taken = self.take_states(items, &account, locked);
+            needed = self.needed(op.act, &taken.states, items, locked);
+            has_room = self.add_if_room(&needed, &account);
         }
-        let before = missing(&states);
+        let states = &mut taken.states;
+        let before = missing(states);
         let (outcome, added) = if has_room {
-            (decide(op, handle, &mut states, now), before)
+            (decide(op, handle, states, now), before)
         } else {
-            self.decide_when_full(op, handle, (&mut states, items, quota, locked), now)
+            self.decide_when_full(op, handle, (states, items, &account, locked), now)
         };
-        let after = missing(&states);
-        self.remove_keys(quota, added.saturating_add(after).saturating_sub(before));
-        self.put_states(states, items, quota, locked, now);
+        let after = missing(states);
+        self.remove_keys(account.quota(), added.saturating_add(after).saturating_sub(before));
+        self.put_states(taken, items, &account, locked, now);
         if after < before {
             locked.for_each(items, |shard, fingerprint| {
                 self.budget.keys.remove(shard.sweep_few(&self.layout, fingerprint, now));
             });
         }
-        self.memory.count(locked.take_change());
+        self.memory.count_tables(locked.take_change());
         outcome
     }
 
@@ -119,19 +116,20 @@ impl MemoryStore {
         items: ItemRange,
         locked: &mut LockedShards<'_>,
     ) -> Needed {
-        let mut growth = Footprint::default();
+        let mut growth = Growth::default();
         for state in states {
-            growth = growth.plus(State::max_growth(state.as_ref(), act));
+            growth.lists = growth.lists.plus(State::max_growth(state.as_ref(), act));
         }
         locked.for_each(items, |shard, _| {
             // As if all of them were in this shard, as they mostly are.
-            growth.states = growth.states.saturating_add(shard.max_growth(count(states)));
+            growth.tables = growth.tables.saturating_add(shard.max_growth(count(states)));
         });
         Needed { keys: missing(states), growth }
     }
 
     /// Counts the missing states and returns true, if there is room.
-    fn add_if_room(&self, needed: &Needed, quota: Option<&Arc<Quota>>) -> bool {
-        self.memory.has_room(needed.growth) && self.try_add_keys(quota, needed.keys)
+    fn add_if_room(&self, needed: &Needed, account: &Account) -> bool {
+        self.memory.has_room(account.share, needed.growth)
+            && self.try_add_keys(account.quota(), needed.keys)
     }
 }

@@ -1,6 +1,6 @@
 //! The first check of a key: no state is taken out of the table, one is only inserted.
 
-use tollgate_core::storage::{Footprint, LimitStorage as _};
+use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Decision, Name, Op, Time};
 
 use super::single_check::{Record as _, SingleCheck};
@@ -56,13 +56,13 @@ impl MemoryStore {
         let (decision, state) = check.check_new(&self.layout, quota.as_ref(), now)?;
         // A denied check leaves no state.
         let Some(state) = state else { return Some(decision) };
-        let growth = Footprint { states: shard.growth_of(&state, 1), ..Footprint::default() };
-        if !self.memory.has_room(growth) || !self.try_add_keys(quota.as_ref(), 1) {
+        let growth = shard.growth_of(&state, 1);
+        if !self.memory.has_room_for_tables(growth) || !self.try_add_keys(quota.as_ref(), 1) {
             return None;
         }
         let before = shard.tables();
         let dropped = shard.insert(&self.layout, fingerprint, state, now);
-        self.memory.count_states(shard.tables().wrapping_sub(before));
+        self.memory.count_tables(shard.tables().wrapping_sub(before));
         let swept = shard.sweep_few(&self.layout, fingerprint, now);
         self.budget.keys.remove(dropped.saturating_add(swept));
         Some(decision)

@@ -8,7 +8,6 @@
 use std::{mem, ptr};
 
 use smallvec::SmallVec;
-use tollgate_core::storage::Footprint;
 use tollgate_core::{Name, Subject};
 
 use crate::hash::Hash;
@@ -36,8 +35,8 @@ type PerItem<T> = SmallVec<[T; BATCH_SIZE]>;
 pub(super) struct LockedShards<'a> {
     items: PerItem<LocatedItem>,
     guards: PerItem<Guard<'a, Shard>>,
-    /// By how much the memory of the visited shards has changed, and was not counted yet.
-    change: Footprint,
+    /// By how much the memory of the tables of the visited shards has changed, and was not counted yet.
+    change: usize,
 }
 
 /// Where an item is.
@@ -87,13 +86,13 @@ impl LockedShards<'_> {
             if let Some((shard, hash)) = self.shard(items.first.saturating_add(position)) {
                 let fingerprint = hash.fingerprint_at(position);
                 let ((), change) = shard.measured(|shard| visit(shard, fingerprint));
-                self.change = self.change.plus(change);
+                self.change = self.change.wrapping_add(change);
             }
         }
     }
 
-    /// Returns by how much the memory of the visited shards has changed since the last call.
-    pub(super) fn take_change(&mut self) -> Footprint {
+    /// Returns by how much the memory of the tables of the visited shards has changed since the last call.
+    pub(super) fn take_change(&mut self) -> usize {
         mem::take(&mut self.change)
     }
 }

@@ -1,15 +1,13 @@
 //! Making room in a full store by dropping states that have reset.
 
-use std::sync::Arc;
-
 use tollgate_core::Time;
-use tollgate_core::storage::Footprint;
 
 use super::locked_shards::LockedShards;
 use crate::lock::Lock;
 use crate::memory::store::MemoryStore;
+use crate::memory::table::account::Account;
+use crate::memory::table::memory_budget::Growth;
 use crate::memory::table::pause::Pause;
-use crate::memory::table::quota::Quota;
 use crate::memory::table::shard::Shard;
 
 /// About how many bytes of states an operation that finds the store full scans for some that have reset.
@@ -20,7 +18,7 @@ pub(super) struct Needed {
     /// Number of new states.
     pub(super) keys: usize,
     /// How many bytes more it may take.
-    pub(super) growth: Footprint,
+    pub(super) growth: Growth,
 }
 
 impl MemoryStore {
@@ -29,11 +27,11 @@ impl MemoryStore {
     pub(super) fn make_room(
         &self,
         needed: &Needed,
-        quota: Option<&Arc<Quota>>,
+        account: &Account,
         locked: &mut LockedShards<'_>,
         now: Time,
     ) {
-        if self.pause_for(needed, quota).is_on(now) {
+        if self.pause_for(needed, account).is_on(now) {
             return;
         }
         let mut scan = Scan { scanned: 0, has_found: false, first_expiry: Some(Time::MAX) };
@@ -43,7 +41,7 @@ impl MemoryStore {
         let start = self.budget.next_shard();
         for index in (0..self.shards.len()).map(|next| start.wrapping_add(next)) {
             let index = index & self.shards.len().wrapping_sub(1);
-            if self.has_room(needed, quota) || scan.scanned >= MAX_SCANNED {
+            if self.has_room(needed, account) || scan.scanned >= MAX_SCANNED {
                 self.budget.set_next_shard(index);
                 scan.first_expiry = None;
                 break;
@@ -58,29 +56,35 @@ impl MemoryStore {
             }
         }
         // What the locked shards need may be less by now: only a scan that found nothing was futile.
-        if !scan.has_found || !Self::has_room_in_quota(needed, quota) {
-            self.pause_for(needed, quota).set(now, scan.first_expiry);
+        if !scan.has_found || !Self::has_room_in_quota(needed, account) {
+            self.pause_for(needed, account).set(now, scan.first_expiry);
         }
     }
 
-    fn has_room(&self, needed: &Needed, quota: Option<&Arc<Quota>>) -> bool {
-        Self::has_room_in_quota(needed, quota) && self.has_room_in_store(needed)
+    fn has_room(&self, needed: &Needed, account: &Account) -> bool {
+        Self::has_room_in_quota(needed, account)
+            && self.memory.has_room(account.share, needed.growth)
+            && self.budget.keys.has_room(needed.keys)
     }
 
-    fn has_room_in_quota(needed: &Needed, quota: Option<&Arc<Quota>>) -> bool {
-        quota.is_none_or(|quota| quota.has_room(needed.keys))
+    fn has_room_in_quota(needed: &Needed, account: &Account) -> bool {
+        account.quota().is_none_or(|quota| quota.has_room(needed.keys))
     }
 
     fn has_room_in_store(&self, needed: &Needed) -> bool {
-        self.memory.has_room(needed.growth) && self.budget.keys.has_room(needed.keys)
+        self.memory.fits(needed.growth) && self.budget.keys.has_room(needed.keys)
     }
 
     /// Returns the pause of what has no room: a policy that has used up its own must not keep others from making
     /// some.
-    fn pause_for<'a>(&'a self, needed: &Needed, quota: Option<&'a Arc<Quota>>) -> &'a Pause {
-        match quota {
-            Some(quota) if self.has_room_in_store(needed) => &quota.pause,
-            _ => &self.budget.keys.pause,
+    fn pause_for<'a>(&'a self, needed: &Needed, account: &'a Account) -> &'a Pause {
+        let of_store = &self.budget.keys.pause;
+        if !self.has_room_in_store(needed) {
+            return of_store;
+        }
+        match account.quota() {
+            Some(quota) if !Self::has_room_in_quota(needed, account) => &quota.pause,
+            _ => self.memory.pause(account.share).unwrap_or(of_store),
         }
     }
 }
@@ -97,13 +101,13 @@ struct Scan {
 
 impl Scan {
     fn sweep(&mut self, shard: &mut Shard, store: &MemoryStore, now: Time) {
-        let Footprint { states, leases, reservations } = shard.footprint();
-        self.scanned =
-            [states, leases, reservations].into_iter().fold(self.scanned, usize::saturating_add);
-        let (freed, change) = shard.measured(|shard| shard.sweep_all(&store.layout, now));
-        store.memory.count(change);
+        let before = shard.bytes();
+        self.scanned = self.scanned.saturating_add(before);
+        let sweep = |shard: &mut Shard| shard.sweep_all(&store.layout, &store.memory, now);
+        let (freed, tables) = shard.measured(sweep);
+        store.memory.count_tables(tables);
         store.budget.keys.remove(freed);
-        self.has_found |= freed > 0 || change != Footprint::default();
+        self.has_found |= freed > 0 || shard.bytes() != before;
         let expiry = shard.first_expiry(&store.layout).unwrap_or(Time::MAX);
         self.first_expiry = self.first_expiry.map(|first| first.min(expiry));
     }

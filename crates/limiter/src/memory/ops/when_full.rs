@@ -1,22 +1,21 @@
 //! Deciding when the store may have no room for what an operation leaves.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
-use tollgate_core::storage::{Footprint, Handle, Outcome, State, decide};
+use tollgate_core::storage::{Handle, Outcome, State, decide};
 use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
 use super::states::{States, count, missing};
 use crate::memory::store::{MemoryStore, WhenFull};
-use crate::memory::table::quota::Quota;
+use crate::memory::table::account::Account;
+use crate::memory::table::memory_budget::Growth;
 
 /// The `retry_after` of an operation that a full store denies.
 const RETRY_WHEN_FULL: Span = Span::from_micros(1_000_000);
 
 /// What an operation is decided over: the states of its items, which have been taken out of the locked shards, and
-/// the quota of its policy.
-type Parts<'s, 'l> = (&'s mut States, ItemRange, Option<&'s Arc<Quota>>, &'s mut LockedShards<'l>);
+/// what those of its policy count in.
+type Parts<'s, 'l> = (&'s mut States, ItemRange, &'s Account, &'s mut LockedShards<'l>);
 
 impl MemoryStore {
     /// Decides when there may be no room. Operations that need none are done as usual, so that a known key is
@@ -25,7 +24,7 @@ impl MemoryStore {
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,
-        (states, items, quota, locked): Parts<'_, '_>,
+        (states, items, account, locked): Parts<'_, '_>,
         now: Time,
     ) -> (Result<Outcome, StoreError>, usize) {
         let mut after = states.clone();
@@ -35,9 +34,10 @@ impl MemoryStore {
             Ok(outcome) => outcome,
             Err(error) => return (Err(error), 0),
         };
-        let growths = self.growths(&after, (states, items, quota, locked));
+        let growths = self.growths(&after, (states, items, account, locked));
         let new = missing(states).saturating_sub(missing(&after));
-        let fits = self.memory.has_room(sum(&growths)) && self.try_add_keys(quota, new);
+        let has_room = |growth| self.memory.has_room(account.share, growth);
+        let fits = has_room(sum(&growths)) && self.try_add_keys(account.quota(), new);
         if !fits {
             self.budget.count_rejection();
         }
@@ -45,12 +45,12 @@ impl MemoryStore {
             return (reject(op, outcome), 0);
         }
         if op.act == Act::Peek {
-            self.remove_keys(quota, if fits { new } else { 0 });
+            self.remove_keys(account.quota(), if fits { new } else { 0 });
             return (decide(op, handle, states, now), 0);
         }
         for ((before, after), growth) in states.iter_mut().zip(after).zip(growths) {
             // Without room for all of them, what is known counts all the same.
-            if fits || before.is_some() && self.memory.has_room(growth) {
+            if fits || before.is_some() && has_room(growth) {
                 *before = after;
             }
         }
@@ -61,28 +61,26 @@ impl MemoryStore {
     fn growths(
         &self,
         after: &States,
-        (before, items, quota, locked): Parts<'_, '_>,
-    ) -> SmallVec<[Footprint; 4]> {
+        (before, items, account, locked): Parts<'_, '_>,
+    ) -> SmallVec<[Growth; 4]> {
         let lists =
             |state: &Option<State>| state.as_ref().map(State::footprint).unwrap_or_default();
-        let mut growths: SmallVec<[Footprint; 4]> = SmallVec::new();
+        let mut growths: SmallVec<[Growth; 4]> = SmallVec::new();
         let mut states = before.iter().zip(after);
         let more = count(after);
         locked.for_each(items, |shard, fingerprint| {
             let Some((before, after)) = states.next() else { return };
-            let mut growth = lists(after).growth_since(lists(before));
-            if let Some(after) = after {
-                let table = shard.growth_with(&self.layout, fingerprint, after, quota, more);
-                growth.states = growth.states.saturating_add(table);
-            }
-            growths.push(growth);
+            let tables = after.as_ref().map_or(0, |after| {
+                shard.growth_with(&self.layout, fingerprint, after, account.quota(), more)
+            });
+            growths.push(Growth { tables, lists: lists(after).growth_since(lists(before)) });
         });
         growths
     }
 }
 
-fn sum(growths: &[Footprint]) -> Footprint {
-    growths.iter().fold(Footprint::default(), |sum, growth| sum.plus(*growth))
+fn sum(growths: &[Growth]) -> Growth {
+    growths.iter().fold(Growth::default(), |sum, growth| sum.plus(*growth))
 }
 
 /// Returns the outcome of an operation for which there is no room, and which changed nothing.

@@ -8,6 +8,7 @@ use tollgate_core::{Act, Decision, Name, Op, StoreError, Subject, Time};
 use super::few_shards::cached_hash_of;
 use super::single_check::SingleCheck;
 use crate::memory::store::MemoryStore;
+use crate::memory::table::memory_budget::Growth;
 use crate::memory::table::shard::Shard;
 
 impl MemoryStore {
@@ -25,14 +26,13 @@ impl MemoryStore {
         }
         let hash = cached_hash_of(self, policy, subject);
         let mut shard = self.shard(self.shard_index(hash))?.lock();
-        let quota = self.quotas.of(policy);
-        let (decision, growth) =
-            shard.check_whole(hash.fingerprint_at(0), quota.as_ref(), |state| {
-                let has_room = self.memory.has_room(State::max_growth(Some(state), Act::Check));
-                let check = || check.limit.check_in_place(state, check.cost, None, now);
-                has_room.then(check).flatten()
-            })?;
-        self.memory.count(growth);
+        let account = self.account(policy);
+        let (decision, growth) = shard.check_whole(hash.fingerprint_at(0), &account, |state| {
+            let growth = State::max_growth(Some(state), Act::Check);
+            let check = || check.limit.check_in_place(state, check.cost, None, now);
+            self.memory.has_room_for_lists(account.share, growth).then(check).flatten()
+        })?;
+        self.memory.count_lists(account.share, growth);
         Some(decision)
     }
 
@@ -44,25 +44,27 @@ impl MemoryStore {
         (shard, fingerprint): (&mut Shard, u64),
         now: Time,
     ) -> Option<Result<Outcome, StoreError>> {
-        let quota = self.quotas.of(op.policy);
+        let account = self.account(op.policy);
         let changed = shard.change_whole(
             &self.layout,
             fingerprint,
-            quota.as_ref(),
+            &account,
             &self.memory,
             now,
             |state| {
-                let has_room = self.memory.has_room(State::max_growth(state.as_ref(), op.act));
+                let growth = State::max_growth(state.as_ref(), op.act);
+                let has_room = self.memory.has_room_for_lists(account.share, growth);
                 has_room.then(|| match decide_in_place(op, handle, state, now) {
                     Some(outcome) => Ok(outcome),
                     None => decide(op, handle, slice::from_mut(state), now),
                 })
             },
         )?;
-        self.memory.count(changed.footprint);
+        self.memory.count_tables(changed.tables);
+        self.memory.count_lists(account.share, changed.lists);
         self.budget.keys.remove(changed.dropped);
         if changed.is_gone {
-            self.remove_keys(quota.as_ref(), 1);
+            self.remove_keys(account.quota(), 1);
         }
         changed.result
     }
@@ -75,30 +77,19 @@ impl MemoryStore {
         (shard, fingerprint): (&mut Shard, u64),
         now: Time,
     ) -> Option<Result<Outcome, StoreError>> {
-        let quota = self.quotas.of(op.policy);
-        let mut growth = State::max_growth(None, op.act);
-        growth.states = growth.states.saturating_add(shard.max_growth(1));
-        if !self.memory.has_room(growth) || !self.try_add_keys(quota.as_ref(), 1) {
+        let account = self.account(op.policy);
+        let growth = Growth { tables: shard.max_growth(1), lists: State::max_growth(None, op.act) };
+        if !self.memory.has_room(account.share, growth) || !self.try_add_keys(account.quota(), 1) {
             return None;
         }
         let mut state = None;
         let outcome = decide_new(op, handle, &mut state, now);
         match state {
-            None => self.remove_keys(quota.as_ref(), 1),
-            state => {
-                let (dropped, change) = shard.measured(|shard| {
-                    let dropped = shard.put(
-                        &self.layout,
-                        fingerprint,
-                        state,
-                        quota.as_ref(),
-                        &self.memory,
-                        now,
-                    );
-                    dropped.saturating_add(shard.sweep_few(&self.layout, fingerprint, now))
-                });
-                self.memory.count(change);
-                self.budget.keys.remove(dropped);
+            None => self.remove_keys(account.quota(), 1),
+            Some(state) => {
+                let dropped = self.put_new(shard, fingerprint, state, &account, now);
+                let swept = shard.sweep_few(&self.layout, fingerprint, now);
+                self.budget.keys.remove(dropped.saturating_add(swept));
             }
         }
         Some(outcome)

@@ -83,16 +83,8 @@ impl Layout {
         }
     }
 
-    pub(crate) fn pack(&self, state: State, quota: Option<&Arc<Quota>>) -> CompactState {
-        self.pack_small(&state, quota).unwrap_or_else(|| CompactState::Whole(state, quota.cloned()))
-    }
-
     /// Packs a state into a record; `None` if it does not fit.
-    pub(crate) fn pack_small(
-        &self,
-        state: &State,
-        quota: Option<&Arc<Quota>>,
-    ) -> Option<CompactState> {
+    pub(crate) fn pack(&self, state: &State, quota: Option<&Arc<Quota>>) -> Option<CompactState> {
         let packed = state.packed()?;
         let terms_index = self.terms.index_of(&packed.terms(), quota)?;
         let one_word = packed.one_word(self.origin).filter(|_| fits_one_word(terms_index));

@@ -103,12 +103,7 @@ impl Quotas {
             Some(quota) => quota.max.store(max, Ordering::Relaxed),
             None if max_keys.is_none() => {}
             None => {
-                let quota = Quota {
-                    count: AtomicUsize::new(0),
-                    max: AtomicUsize::new(max),
-                    pause: Pause::default(),
-                };
-                by_policy.insert(policy.clone(), Arc::new(quota));
+                by_policy.insert(policy.clone(), Arc::new(Quota::new(max)));
                 self.any.store(true, Ordering::Relaxed);
             }
         }

@@ -1,9 +1,7 @@
 //! Records of a table: a fingerprint, and a state of one or three words with the index of its
 //! [terms](super::terms) in the high bits.
 
-use tollgate_core::storage::{Packed, State};
-
-use super::quota::QuotaRef;
+use tollgate_core::storage::Packed;
 
 /// The record of a state of one word: its fingerprint, and the word with the terms index above it.
 pub(crate) type OneWordRecord = [u64; 2];
@@ -12,10 +10,10 @@ pub(crate) type OneWordRecord = [u64; 2];
 pub(crate) type ThreeWordRecord = [u64; 4];
 
 /// A state in its shortest form. The words include the terms index.
+#[derive(Clone, Copy)]
 pub(crate) enum CompactState {
     OneWord(u64),
     ThreeWords([u64; 3]),
-    Whole(State, QuotaRef),
 }
 
 /// Number of bits of a state of one word; the bits above are the terms index.

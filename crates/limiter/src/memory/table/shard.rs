@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tollgate_core::storage::{Footprint, State, walk};
 use tollgate_core::{Decision, Time};
 
+use super::account::Account;
 use super::hash_table::HashTable;
 use super::layout::Layout;
 use super::memory_budget::MemoryBudget;
@@ -37,14 +38,34 @@ pub(crate) struct Shard {
 pub(crate) struct Changed<T> {
     /// What the change returned.
     pub(crate) result: T,
-    /// The difference in the memory of the shard.
-    pub(crate) footprint: Footprint,
+    /// The difference in the memory of the tables.
+    pub(crate) tables: usize,
+    /// The difference in the memory of the lists of the state.
+    pub(crate) lists: Footprint,
     /// Whether nothing is left of it.
     pub(crate) is_gone: bool,
     /// Whether it could be packed now.
     pub(crate) is_packed: bool,
     /// Number of other states that were dropped meanwhile because they had reset.
     pub(crate) dropped: usize,
+}
+
+/// What putting a state back has led to.
+#[derive(Default)]
+pub(crate) struct Put {
+    /// The memory of the lists of the state.
+    pub(crate) lists: Footprint,
+    /// Number of other states that were dropped meanwhile because they had reset.
+    pub(crate) dropped: usize,
+}
+
+/// What moving a state out of the map has led to.
+#[derive(Default)]
+struct MovedOut {
+    /// The memory of the lists that are gone.
+    given_back: Footprint,
+    /// Number of other states that were dropped meanwhile because they had reset.
+    dropped: usize,
 }
 
 impl Shard {
@@ -86,14 +107,17 @@ impl Shard {
         self.three_words.prefetch(fingerprint);
     }
 
-    /// Takes a state out. It then counts in `quota`, the one of its policy, if it did not before. The caller must
-    /// [put](Shard::put) it back, or what has become of it, whatever happens.
+    /// Takes a state out. It then counts in `account`, the one of its policy, if it did not before. The caller must
+    /// [put](Shard::put) it back, or what has become of it, whatever happens, and count by how much the memory of its
+    /// lists has changed.
     pub(crate) fn take(
         &mut self,
         layout: &Layout,
         fingerprint: u64,
-        quota: Option<&Arc<Quota>>,
+        account: &Account,
+        memory: &MemoryBudget,
     ) -> Option<State> {
+        let quota = account.quota();
         if let Some(record) = self.one_word.remove(&mut self.one_word_len, fingerprint) {
             move_to_quota(layout.quota_of_one_word(record).as_ref(), quota);
             return layout.unpack_one_word(record).map(State::from);
@@ -102,8 +126,11 @@ impl Shard {
             move_to_quota(layout.quota_of_three_words(record).as_ref(), quota);
             return layout.unpack_three_words(record).map(State::from);
         }
-        let (state, before) = self.whole.as_mut()?.take(fingerprint, quota)?;
-        move_to_quota(before.as_ref(), quota);
+        let (state, before) = self.whole.as_mut()?.take(fingerprint, account)?;
+        move_to_quota(before.quota(), quota);
+        if before.share != account.share {
+            memory.move_lists(before.share, account.share, state.footprint());
+        }
         Some(state)
     }
 
@@ -117,39 +144,39 @@ impl Shard {
         self.whole.as_ref()?.get(fingerprint).map(|(state, _)| state)
     }
 
-    /// Checks a state that is not packed where it lies. Returns the decision, and by how much the memory of the shard
-    /// has changed; `None` if no such state counts in this quota, or there is no decision.
+    /// Checks a state that is not packed where it lies. Returns the decision, and by how much the memory of its lists
+    /// has changed; `None` if no such state counts in this account, or there is no decision.
     pub(crate) fn check_whole(
         &mut self,
         fingerprint: u64,
-        quota: Option<&Arc<Quota>>,
+        account: &Account,
         check: impl FnOnce(&mut State) -> Option<Decision>,
     ) -> Option<(Decision, Footprint)> {
-        self.whole.as_mut()?.check(fingerprint, quota, check)
+        self.whole.as_mut()?.check(fingerprint, account, check)
     }
 
-    /// Changes a state that is not packed where it lies. `None` if no such state counts in this quota.
+    /// Changes a state that is not packed where it lies. `None` if no such state counts in this account.
     pub(crate) fn change_whole<T>(
         &mut self,
         layout: &Layout,
         fingerprint: u64,
-        quota: Option<&Arc<Quota>>,
+        account: &Account,
         memory: &MemoryBudget,
         now: Time,
         change: impl FnOnce(&mut Option<State>) -> T,
     ) -> Option<Changed<T>> {
-        let mut changed = self.whole.as_mut()?.change(fingerprint, quota, change)?;
+        let mut changed = self.whole.as_mut()?.change(fingerprint, account, change)?;
         if changed.is_gone || changed.is_packed {
-            let (dropped, moved) =
+            let (moved, tables) =
                 self.measured(|shard| shard.move_out(layout, fingerprint, memory, now));
-            changed.dropped = dropped;
-            changed.footprint = changed.footprint.plus(moved);
+            changed.dropped = moved.dropped;
+            changed.tables = tables;
+            changed.lists = changed.lists.minus(moved.given_back);
         }
         Some(changed)
     }
 
-    /// Puts back what has become of a state that was [taken](Shard::take), or inserts a new one. Returns the number
-    /// of other states that were dropped meanwhile because they had reset.
+    /// Puts back what has become of a state that was [taken](Shard::take), or inserts a new one.
     ///
     /// A state that was not packed and now could be stays as it is if there is no room for it elsewhere.
     pub(crate) fn put(
@@ -157,45 +184,52 @@ impl Shard {
         layout: &Layout,
         fingerprint: u64,
         state: Option<State>,
-        quota: Option<&Arc<Quota>>,
+        account: &Account,
         memory: &MemoryBudget,
         now: Time,
-    ) -> usize {
+    ) -> Put {
+        let lists = state.as_ref().map(State::footprint).unwrap_or_default();
         if let Some(whole) = self.whole.as_mut()
             && whole.has(fingerprint)
         {
             whole.put_back(fingerprint, state);
-            return self.move_out(layout, fingerprint, memory, now);
+            let moved = self.move_out(layout, fingerprint, memory, now);
+            return Put { lists: lists.minus(moved.given_back), dropped: moved.dropped };
         }
-        state.map_or(0, |state| self.insert(layout, fingerprint, layout.pack(state, quota), now))
+        let Some(state) = state else { return Put::default() };
+        if let Some(packed) = layout.pack(&state, account.quota()) {
+            let dropped = self.insert(layout, fingerprint, packed, now);
+            return Put { lists: Footprint::default(), dropped };
+        }
+        let horizon = layout.horizon(now);
+        let whole = self.whole.get_or_insert_default();
+        let dropped = whole.insert(fingerprint, state, account.clone(), memory, horizon);
+        Put { lists, dropped }
     }
 
     /// Removes the place of a state that is gone, and moves one that can be packed into a record, if there is room.
-    /// Returns the number of other states that were dropped meanwhile because they had reset.
     fn move_out(
         &mut self,
         layout: &Layout,
         fingerprint: u64,
         memory: &MemoryBudget,
         now: Time,
-    ) -> usize {
-        let Some(whole) = self.whole.as_mut() else { return 0 };
-        let Some((state, quota)) = whole.get(fingerprint) else {
+    ) -> MovedOut {
+        let Some(whole) = self.whole.as_mut() else { return MovedOut::default() };
+        let Some((state, account)) = whole.get(fingerprint) else {
             whole.remove(fingerprint);
-            return 0;
+            return MovedOut::default();
         };
-        let Some(packed) = layout.pack_small(state, quota) else { return 0 };
-        let states = self.growth_of(&packed, 1);
-        if !memory.has_room(Footprint { states, ..Footprint::default() }) {
-            return 0;
+        let Some(packed) = layout.pack(state, account.quota()) else { return MovedOut::default() };
+        if !memory.has_room_for_tables(self.growth_of(&packed, 1)) {
+            return MovedOut::default();
         }
-        if let Some(whole) = self.whole.as_mut() {
-            whole.remove(fingerprint);
-        }
-        self.insert(layout, fingerprint, packed, now)
+        let whole = self.whole.as_mut();
+        let given_back = whole.map(|whole| whole.remove(fingerprint)).unwrap_or_default();
+        MovedOut { given_back, dropped: self.insert(layout, fingerprint, packed, now) }
     }
 
-    /// Inserts a state whose fingerprint is not present yet. Returns the number of other states that
+    /// Inserts the record of a state whose fingerprint is not present yet. Returns the number of other states that
     /// were dropped meanwhile because they had reset.
     pub(crate) fn insert(
         &mut self,
@@ -214,19 +248,27 @@ impl Shard {
                 let keep = layout.keep_three_words(horizon);
                 self.three_words.insert(&mut self.three_words_len, [fingerprint, a, b, c], keep)
             }
-            CompactState::Whole(state, quota) => {
-                self.whole.get_or_insert_default().insert(fingerprint, state, quota, horizon)
-            }
         }
     }
 
     /// Returns the memory that its states take.
-    pub(crate) fn footprint(&self) -> Footprint {
-        let whole = self.whole.as_ref().map(|whole| whole.footprint()).unwrap_or_default();
-        Footprint { states: whole.states.wrapping_add(self.tables()), ..whole }
+    pub(crate) fn bytes(&self) -> usize {
+        let lists = self.whole.as_ref().map_or(0, |whole| whole.lists().total());
+        self.all_tables().wrapping_add(lists)
     }
 
-    /// Returns the memory of its tables.
+    /// Returns the memory of all places for states.
+    pub(crate) fn all_tables(&self) -> usize {
+        self.tables().wrapping_add(self.whole.as_ref().map_or(0, |whole| whole.places()))
+    }
+
+    /// Returns the share of each state with lists, and their memory.
+    #[cfg(test)]
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (u16, Footprint)> {
+        self.whole.iter().flat_map(|whole| whole.footprints())
+    }
+
+    /// Returns the memory of its tables of records.
     #[inline]
     pub(crate) fn tables(&self) -> usize {
         self.one_word.bytes().wrapping_add(self.three_words.bytes())
@@ -254,7 +296,7 @@ impl Shard {
             // It may stay.
             return 0;
         }
-        match layout.pack_small(state, quota) {
+        match layout.pack(state, quota) {
             Some(packed) => self.growth_of(&packed, more),
             None => self.growth_of_whole(more),
         }
@@ -270,16 +312,15 @@ impl Shard {
         match state {
             CompactState::OneWord(_) => self.one_word.max_growth(self.one_word_len, more),
             CompactState::ThreeWords(_) => self.three_words.max_growth(self.three_words_len, more),
-            CompactState::Whole(..) => self.growth_of_whole(more),
         }
     }
 
-    /// Changes the shard. Returns also the difference in the memory it takes.
+    /// Changes the shard. Returns also the difference in the memory of its tables, which wraps around.
     #[inline]
-    pub(crate) fn measured<T>(&mut self, change: impl FnOnce(&mut Shard) -> T) -> (T, Footprint) {
-        let before = self.footprint();
+    pub(crate) fn measured<T>(&mut self, change: impl FnOnce(&mut Shard) -> T) -> (T, usize) {
+        let before = self.all_tables();
         let result = change(self);
-        (result, self.footprint().minus(before))
+        (result, self.all_tables().wrapping_sub(before))
     }
 
     /// Returns the time when the first state resets, or `None` if the shard is empty.

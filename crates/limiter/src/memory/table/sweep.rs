@@ -4,6 +4,7 @@ use tollgate_core::Time;
 use tollgate_core::storage::walk;
 
 use super::layout::Layout;
+use super::memory_budget::MemoryBudget;
 use super::shard::Shard;
 
 /// Number of slots of each table that every new key sweeps, starting at its home. More than one, so
@@ -27,17 +28,17 @@ impl Shard {
 
     /// Drops all states that have reset, and what has ended in others, without slack. Gives memory back.
     /// Returns how many states were dropped.
-    pub(crate) fn sweep_all(&mut self, layout: &Layout, now: Time) -> usize {
+    pub(crate) fn sweep_all(&mut self, layout: &Layout, memory: &MemoryBudget, now: Time) -> usize {
         let slots = self.one_word.slots().max(self.three_words.slots());
         let swept = self.sweep(layout, 0, slots, now);
         self.one_word.shrink(&mut self.one_word_len);
         self.three_words.shrink(&mut self.three_words_len);
-        swept.saturating_add(self.sweep_whole(now))
+        swept.saturating_add(self.sweep_whole(memory, now))
     }
 
-    fn sweep_whole(&mut self, now: Time) -> usize {
+    fn sweep_whole(&mut self, memory: &MemoryBudget, now: Time) -> usize {
         let Some(whole) = &mut self.whole else { return 0 };
-        let swept = whole.sweep_all(now);
+        let swept = whole.sweep_all(memory, now);
         if whole.is_empty() {
             self.whole = None;
         }

@@ -1,13 +1,14 @@
 //! States that are not packed, each in a place of its own.
 
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 use tollgate_core::storage::{Footprint, State, walk};
 use tollgate_core::{Decision, Time};
 
-use super::quota::{self, Quota, QuotaRef, count_dropped};
+use super::account::Account;
+use super::memory_budget::MemoryBudget;
+use super::quota::count_dropped;
 use super::shard::Changed;
 
 /// Number of states below which a sweep is not worthwhile.
@@ -21,16 +22,16 @@ pub(super) struct WholeStates {
     states: HashMap<u64, WholeState, BuildHasherDefault<FingerprintHasher>>,
     /// Number of states at which the next sweep is made.
     sweep_at: usize,
-    /// The memory of what the states keep beside themselves.
+    /// The memory of the lists of the states that are here.
     lists: Footprint,
 }
 
-/// A state, and the quota that it counts in.
+/// A state, and what it counts in.
 struct WholeState {
     /// `None` only while it is taken out, or changed. It keeps its place meanwhile: a map that is full may need more
     /// memory to take back what it has given away.
     state: Option<State>,
-    quota: QuotaRef,
+    account: Account,
 }
 
 impl WholeState {
@@ -49,7 +50,7 @@ const MIN_PLACES: usize = 4;
 /// The memory of a place, and of what the map keeps beside it, or a little more.
 const BYTES_PER_PLACE: usize = size_of::<(u64, WholeState)>() + 8;
 
-/// Returns how many bytes the first state takes, beside what it keeps itself.
+/// Returns how many bytes the place of the first state takes.
 pub(super) const fn first_growth() -> usize {
     MIN_PLACES * BYTES_PER_PLACE
 }
@@ -64,10 +65,10 @@ impl WholeStates {
         self.states.contains_key(&fingerprint)
     }
 
-    /// Returns a state that is not taken out, and its quota.
-    pub(super) fn get(&self, fingerprint: u64) -> Option<(&State, Option<&Arc<Quota>>)> {
+    /// Returns a state that is not taken out, and what it counts in.
+    pub(super) fn get(&self, fingerprint: u64) -> Option<(&State, &Account)> {
         let whole = self.states.get(&fingerprint)?;
-        Some((whole.state.as_ref()?, whole.quota.as_ref()))
+        Some((whole.state.as_ref()?, &whole.account))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &State)> {
@@ -76,16 +77,12 @@ impl WholeStates {
             .filter_map(|(fingerprint, whole)| Some((*fingerprint, whole.state.as_ref()?)))
     }
 
-    /// Takes a state out, for a policy with this quota. Returns also the quota that it counted in before.
-    pub(super) fn take(
-        &mut self,
-        fingerprint: u64,
-        quota: Option<&Arc<Quota>>,
-    ) -> Option<(State, QuotaRef)> {
+    /// Takes a state out, which counts in this account from now on. Returns also the one before.
+    pub(super) fn take(&mut self, fingerprint: u64, account: &Account) -> Option<(State, Account)> {
         let whole = self.states.get_mut(&fingerprint)?;
         let state = whole.state.take()?;
         self.lists = self.lists.minus(state.footprint());
-        Some((state, std::mem::replace(&mut whole.quota, quota.cloned())))
+        Some((state, std::mem::replace(&mut whole.account, account.clone())))
     }
 
     /// Puts back what has become of a state that was taken out.
@@ -96,16 +93,16 @@ impl WholeStates {
         }
     }
 
-    /// Checks a state that counts in this quota. Returns the decision, if there is one, and by how much the memory has
-    /// changed.
+    /// Checks a state that counts in this account. Returns the decision, if there is one, and by how much the memory
+    /// of its lists has changed.
     pub(super) fn check(
         &mut self,
         fingerprint: u64,
-        quota: Option<&Arc<Quota>>,
+        account: &Account,
         check: impl FnOnce(&mut State) -> Option<Decision>,
     ) -> Option<(Decision, Footprint)> {
         let whole = self.states.get_mut(&fingerprint)?;
-        if !quota::is_same(whole.quota.as_ref(), quota) {
+        if !whole.account.is_same(account) {
             return None;
         }
         let state = whole.state.as_mut()?;
@@ -116,24 +113,25 @@ impl WholeStates {
         Some((decision, growth))
     }
 
-    /// Changes a state that counts in this quota.
+    /// Changes a state that counts in this account.
     pub(super) fn change<T>(
         &mut self,
         fingerprint: u64,
-        quota: Option<&Arc<Quota>>,
+        account: &Account,
         change: impl FnOnce(&mut Option<State>) -> T,
     ) -> Option<Changed<T>> {
         let whole = self.states.get_mut(&fingerprint)?;
-        if !quota::is_same(whole.quota.as_ref(), quota) {
+        if !whole.account.is_same(account) {
             return None;
         }
         let before = whole.footprint();
         let result = change(&mut whole.state);
-        let footprint = whole.footprint().minus(before);
-        self.lists = self.lists.plus(footprint);
+        let lists = whole.footprint().minus(before);
+        self.lists = self.lists.plus(lists);
         Some(Changed {
             result,
-            footprint,
+            tables: 0,
+            lists,
             is_gone: whole.state.is_none(),
             is_packed: whole.state.as_ref().is_some_and(|state| state.packed().is_some()),
             dropped: 0,
@@ -146,58 +144,78 @@ impl WholeStates {
         &mut self,
         fingerprint: u64,
         state: State,
-        quota: QuotaRef,
+        account: Account,
+        memory: &MemoryBudget,
         horizon: Time,
     ) -> usize {
         let crowded = self.states.len() >= self.sweep_at.max(MIN_TO_SWEEP);
-        let swept = if crowded { self.sweep(horizon) } else { 0 };
+        let swept = if crowded { self.sweep(memory, horizon) } else { 0 };
         self.lists = self.lists.plus(state.footprint());
-        self.states.insert(fingerprint, WholeState { state: Some(state), quota });
+        self.states.insert(fingerprint, WholeState { state: Some(state), account });
         swept
     }
 
-    pub(super) fn remove(&mut self, fingerprint: u64) {
-        if let Some(whole) = self.states.remove(&fingerprint) {
-            self.lists = self.lists.minus(whole.footprint());
-        }
+    /// Removes a state, or the place of one that is gone. Returns the memory of its lists.
+    pub(super) fn remove(&mut self, fingerprint: u64) -> Footprint {
+        let removed = self.states.remove(&fingerprint);
+        let lists = removed.map(|whole| whole.footprint()).unwrap_or_default();
+        self.lists = self.lists.minus(lists);
+        lists
     }
 
     /// Drops all states that have reset, and what has ended in others. Gives memory back. Returns how many states were
     /// dropped.
-    pub(super) fn sweep_all(&mut self, now: Time) -> usize {
-        let states = self.states.values_mut().filter_map(|whole| whole.state.as_mut());
-        states.for_each(|state| state.trim(now));
-        let swept = self.sweep(now);
+    pub(super) fn sweep_all(&mut self, memory: &MemoryBudget, now: Time) -> usize {
+        for WholeState { state, account } in self.states.values_mut() {
+            let Some(state) = state else { continue };
+            let before = state.footprint();
+            state.trim(now);
+            let change = state.footprint().minus(before);
+            memory.count_lists(account.share, change);
+            self.lists = self.lists.plus(change);
+        }
+        let swept = self.sweep(memory, now);
         if self.states.capacity() > self.states.len().saturating_mul(MAX_ROOM_PER_STATE) {
             self.states.shrink_to_fit();
         }
         swept
     }
 
-    fn sweep(&mut self, horizon: Time) -> usize {
+    fn sweep(&mut self, memory: &MemoryBudget, horizon: Time) -> usize {
         walk(self.states.len());
         let before = self.states.len();
-        let mut lists = Footprint::default();
+        let lists = &mut self.lists;
         self.states.retain(|_, whole| {
             let is_live = horizon < whole.expires();
-            if is_live {
-                lists = lists.plus(whole.footprint());
-            } else {
-                count_dropped(whole.quota.as_ref());
+            if !is_live {
+                let change = Footprint::default().minus(whole.footprint());
+                memory.count_lists(whole.account.share, change);
+                *lists = lists.plus(change);
+                count_dropped(whole.account.quota());
             }
             is_live
         });
-        self.lists = lists;
         self.sweep_at = self.states.len().saturating_mul(2);
         before.saturating_sub(self.states.len())
     }
 
-    pub(super) fn footprint(&self) -> Footprint {
-        let states = self.lists.states.wrapping_add(self.states.allocation_size());
-        Footprint { states, ..self.lists }
+    /// Returns the memory of the places of the states.
+    pub(super) fn places(&self) -> usize {
+        self.states.allocation_size()
     }
 
-    /// Returns how many bytes more it takes with so many more states, beside what they keep themselves.
+    /// Returns the share of each state, and the memory of its lists.
+    #[cfg(test)]
+    pub(super) fn footprints(&self) -> impl Iterator<Item = (u16, Footprint)> {
+        self.states.values().map(|whole| (whole.account.share, whole.footprint()))
+    }
+
+    /// Returns the memory of the lists of the states that are here.
+    pub(super) fn lists(&self) -> Footprint {
+        self.lists
+    }
+
+    /// Returns how many bytes more the places take with so many more states.
     pub(super) fn max_growth(&self, more: u32) -> usize {
         let len = self.states.len().saturating_add(more as usize);
         if len <= self.states.capacity() {
