@@ -4,7 +4,7 @@ use tollgate_core::MAX_ENTRIES;
 
 /// The first byte of every value and of every list of states in a reply. It is hashed with every key, too: releases of
 /// different formats count apart, and none reads what another has written.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
 
 /// First byte of a reply: the operation was allowed. 0 means denied.
 pub(crate) const ALLOWED: u8 = 1;

@@ -7,6 +7,7 @@ use tollgate_core::{Act, MAX_ENTRIES, Span};
 
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
+use crate::decimal;
 use crate::format::{
     ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, OVERDRAWN,
     REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION, WINDOWS_NEEDED,
@@ -102,7 +103,7 @@ impl Assembly<'_> {
             }
             _ => match self.size_apart(limit, name) {
                 Some(size) => size,
-                None => return self.duration(name).map(|duration| duration.to_string()),
+                None => return self.duration(name).or_else(|| self.decimal_text(limit, name)),
             },
         };
         Some(number.to_string())
@@ -128,8 +129,8 @@ impl Assembly<'_> {
     }
 
     /// Placeholders for durations and for amounts that do not fit into `usize` everywhere.
-    fn duration(&self, name: &str) -> Option<u64> {
-        Some(match name {
+    fn duration(&self, name: &str) -> Option<String> {
+        let duration = match name {
             "SLACK_MS" => SLACK_MS,
             "GENERATION_TTL_MS" if self.shape.explicit_time => 2 * MIN_TTL_MS,
             "GENERATION_TTL_MS" => GENERATION_TTL_MS,
@@ -138,8 +139,11 @@ impl Assembly<'_> {
             "RESERVATION_EXTENSION" => RESERVATION_TTL.as_micros() - COMMIT_TTL.as_micros(),
             "MAX_COUNT" => MAX_COUNT,
             "MAX_SPAN" => Span::MAX.as_micros(),
+            "DECIMAL_EPOCH" => decimal::EPOCH,
+            "DECIMAL_SPAN" => decimal::SPAN,
             _ => return None,
-        })
+        };
+        Some(duration.to_string())
     }
 }
 

@@ -21,7 +21,7 @@ static ESTIMATE: LazyLock<Sections> = part!("estimate");
 static FADE: LazyLock<Sections> = part!("fade");
 static HELD: LazyLock<Sections> = part!("held", "leases");
 /// The parts that all rules share.
-static COMMON: [LazyLock<Sections>; 10] = [
+static COMMON: [LazyLock<Sections>; 11] = [
     part!("acts"),
     part!("runs"),
     part!("reservations"),
@@ -32,6 +32,7 @@ static COMMON: [LazyLock<Sections>; 10] = [
     part!("state"),
     part!("replies"),
     part!("muldiv"),
+    part!("decimal"),
 ];
 
 fn cut(part: &'static str) -> Sections {
