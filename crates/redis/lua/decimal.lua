@@ -2,9 +2,9 @@
 -- first position. Redis keeps such a number in 16 bytes instead of 48.
 --
 -- The last 15 digits are the tick at which the bucket will be empty, from DECIMAL_EPOCH on. Those before are the code
--- of the pace (src/decimal.rs has all of it): the last digit is an exponent of ten, those before are a mantissa, or if the
--- code is negative four times a mantissa and a kind. 0, 1 and 2: the ticks are divided by three, and so many parts of a
--- tick remain at the instant; 3: they are multiplied by 864, which makes parts of a day.
+-- of the pace (src/decimal.rs has all of it): the last digit is an exponent of ten, those before are a mantissa, or if
+-- the code is negative four times a mantissa and a kind. 0, 1 and 2: the ticks are divided by three, and so many parts
+-- of a tick remain at the instant; 3: they are multiplied by 864, which makes parts of a day.
 -- A state at another pace, or of another time, is a record as any other (state.lua).
 --
 -- Sections:

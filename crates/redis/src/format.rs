@@ -30,6 +30,8 @@ pub(crate) const HASH_BYTES: usize = 16;
 pub(crate) const RESERVATIONS_BYTES: usize = 26;
 /// How many bytes of its handle an open reservation is searched by.
 pub(crate) const MARK_BYTES: usize = 2;
+/// In how many parts the marks of leases lie, by which those of a handle are found.
+pub(crate) const MARK_PARTS: usize = 8;
 /// How many bytes an open reservation takes among those of its group.
 pub(crate) const ROW_BYTES: usize = 36;
 /// How many bytes are kept about each group of open reservations.

@@ -9,8 +9,9 @@ use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::decimal;
 use crate::format::{
-    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, OVERDRAWN,
-    REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, MARK_PARTS,
+    OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION,
+    WINDOWS_NEEDED,
 };
 use crate::shape::{Idempotency, RuleKind};
 
@@ -116,6 +117,7 @@ impl Assembly<'_> {
             "RESERVATIONS_BYTES" => RESERVATIONS_BYTES,
             "ROWS_IN_GROUP" => sizes.rows_in_group,
             "MARK_BYTES" => MARK_BYTES,
+            "MARK_PARTS" => MARK_PARTS,
             "ROW_BYTES" => ROW_BYTES,
             "GROUP_HEAD_BYTES" => GROUP_HEAD_BYTES,
             "LEASE_BYTES" => LEASE_BYTES,

@@ -19,7 +19,7 @@ static WINDOW: LazyLock<Sections> = part!("window");
 static SLOTS: LazyLock<Sections> = part!("slots", "slots_reserved");
 static ESTIMATE: LazyLock<Sections> = part!("estimate");
 static FADE: LazyLock<Sections> = part!("fade");
-static HELD: LazyLock<Sections> = part!("held", "leases");
+static HELD: LazyLock<Sections> = part!("held", "leases", "marks");
 /// The parts that all rules share.
 static COMMON: [LazyLock<Sections>; 11] = [
     part!("acts"),
