@@ -15,14 +15,14 @@
 --   settle_blocks   keeps the tail and the blocks at their sizes, and defines `index`, as it is written
 -- The rule has `entry_of_tail` (sets `key` and `amount` of the entry of the tail at `place`), and `thaw_and_freeze`
 -- (functions that return entries of a block as they are in the tail, and of the tail as in a block). One that keeps
--- more about a block has `mark_blocks` and `unmark_block`. TAIL_BYTES is the size of an entry in the tail.
+-- more about blocks has `mark_blocks` and `unmark_blocks`. TAIL_BYTES is the size of an entry in the tail.
 --
 -- Expects, read only:
 -- luacheck: read globals unpack pack spread sub floor read_part change_part damaged thaw freeze
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject tail reshaped key amount
 -- luacheck: read globals blocks index_at ids firsts sums sizes blocks_apart
--- luacheck: read globals block_of put_block remove_block insert_block refill
+-- luacheck: read globals block_of put_block grow_block remove_block insert_block refill
 -- `entry_of_tail` reads `place`.
 -- luacheck: ignore 213
 -- Placeholders (see README.md):
@@ -44,6 +44,8 @@ end
 --: define_blocks
 --+ open_apart
 local blocks_apart, reshaped = limit.apart, false
+-- The numbers of the blocks that have got entries in this call.
+local grown = {}
 -- An earlier load of this call may have changed blocks in vain.
 for field in pairs(blocks_apart.changed) do
   if field:find('^[bf]') then blocks_apart.parts[field], blocks_apart.changed[field] = nil, nil end
@@ -55,7 +57,6 @@ local function block_of(i)
 end
 local function remove_block(i)
   change_part(blocks_apart, 'b' .. ids[i], false)
-  --+ unmark_block
   for _, list in ipairs({ ids, firsts, sums, sizes }) do table.remove(list, i) end
 end
 -- Changes a block; its sum grows by so much.
@@ -69,6 +70,11 @@ local function put_block(i, block, by)
     sums[i], sizes[i] = sums[i] + by, #block / ENTRY_BYTES
   end
 end
+-- The same where entries are added to it.
+local function grow_block(i, block, by)
+  grown[ids[i]] = true
+  put_block(i, block, by)
+end
 local function insert_block(i, block, sum)
   local id = 1
   for _, other in ipairs(ids) do
@@ -78,10 +84,11 @@ local function insert_block(i, block, sum)
   table.insert(firsts, i, 0)
   table.insert(sums, i, sum)
   table.insert(sizes, i, 0)
-  put_block(i, block, 0)
+  grow_block(i, block, 0)
 end
 local function forget_blocks()
   for i = #ids, 1, -1 do remove_block(i) end
+  --+ unmark_blocks
 end
 -- How many entries lie apart.
 local function apart_count()
@@ -114,7 +121,6 @@ local function drop_passed(past, bytes, partly)
   if past > 0 then
     for i = 1, past do
       change_part(blocks_apart, 'b' .. ids[i], false)
-      --+ unmark_block
     end
     for _, list in ipairs({ ids, firsts, sums, sizes }) do
       for i = 1, #list do list[i] = list[i + past] end
@@ -185,7 +191,7 @@ while #tail > 2 * MAX_INLINE * TAIL_BYTES do
   for place = 1, #block, ENTRY_BYTES do sum = sum + unpack('<xxxxxxxI7', block, place) end
   tail = sub(tail, MAX_INLINE * TAIL_BYTES + 1)
   if #ids > 0 and sizes[#ids] + MAX_INLINE <= MAX_BLOCK * 3 / 4 then
-    put_block(#ids, block_of(#ids) .. block, sum)
+    grow_block(#ids, block_of(#ids) .. block, sum)
   else
     insert_block(#ids + 1, block, sum)
   end
@@ -203,7 +209,7 @@ if reshaped then
   end
   for i = #ids, 1, -1 do
     if ids[i + 1] and sizes[i] + sizes[i + 1] <= MAX_BLOCK * 3 / 4 then
-      put_block(i, block_of(i) .. block_of(i + 1), sums[i + 1])
+      grow_block(i, block_of(i) .. block_of(i + 1), sums[i + 1])
       remove_block(i + 1)
     end
   end

@@ -1,16 +1,17 @@
 -- Flow: the rule of gcra and token-bucket. A bucket that drains evenly.
 --
 -- State, 22 bytes: the tick at which the bucket will be empty, the rest of that instant in parts of a
--- tick, and the pace it was written under: one unit drains in `ticks / parts` ticks.
+-- tick, and the pace it was written under: one unit drains in `ticks / parts` ticks. Alone, where it can be: one
+-- decimal number (decimal.lua).
 --
--- Sections: see README.md. This rule's own: `read_cost` and `convert_cost`.
+-- Sections: see README.md. This rule's own: `read_cost`, `read_body` and `convert_cost`.
 --
 -- Expects, read only:
 -- luacheck: read globals args at unpack pack floor
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_SPAN
+-- luacheck: read globals ARGUMENT MAX_SPAN DECIMAL_SUFFICES
 
 --: read_cost
 -- Most operations need only the time in which the cost drains; then the assembler leaves this out.
@@ -19,11 +20,11 @@ local cost = unpack('<I4', args, ARGUMENT)
 --: load
 --+ read_cost
 -- The numbers of the limit come as doubles, which are read in half the time of integers.
-local cost_ticks, cost_parts, room_ticks, room_parts, ticks, parts = unpack('<dddddd', args, ARGUMENT + 4)
+local cost_ticks, cost_parts, room_ticks, room_parts, ticks, parts, pace = unpack('<ddddddd', args, ARGUMENT + 4)
 local empty_at, empty_parts, old_ticks, old_parts = at, 0, ticks, parts
 local live, reset_at, now, muldiv = false, 0, at, nil
 if limit.body_at then
-  empty_at, empty_parts, old_ticks, old_parts = unpack('<I7I4I7I4', subject.value, limit.body_at)
+  --+ read_body
   live = empty_at > at or empty_at == at and empty_parts > 0
   if not live then
     empty_at, empty_parts, old_ticks, old_parts = at, 0, ticks, parts
@@ -34,12 +35,25 @@ if limit.body_at then
         return redis.error_reply('TGSTATE a bucket that would never drain')
       end
       --+ muldiv
-      -- At + 52: capacity less cost, in units.
+      -- At + 60: capacity less cost, in units.
       if room_ticks >= 0 then
-        room_ticks, room_parts = muldiv(unpack('<d', args, ARGUMENT + 52), old_ticks, 0, old_parts)
+        room_ticks, room_parts = muldiv(unpack('<d', args, ARGUMENT + 60), old_ticks, 0, old_parts)
       end
     end
   end
+end
+
+--: read_packed_body
+empty_at, empty_parts, old_ticks, old_parts = unpack('<I7I4I7I4', subject.value, limit.body_at)
+
+--: read_body
+--+ read_packed_body
+
+--: read_body or_decimal
+if limit.body_at > 1 then
+  --+ read_packed_body
+else
+  --+ read_decimal
 end
 
 --: fits
@@ -97,8 +111,8 @@ empty_at, empty_parts, live = empty_at + cost_ticks, empty_parts + cost_parts, t
 if empty_parts >= parts then empty_at, empty_parts = empty_at + 1, empty_parts - parts end
 
 --: check_debt
--- At + 60: the longest that the bucket may take to drain.
-local max_ticks, max_parts = unpack('<dd', args, ARGUMENT + 60)
+-- At + 68: the longest that the bucket may take to drain.
+local max_ticks, max_parts = unpack('<dd', args, ARGUMENT + 68)
 debt_too_large = empty_at - now > max_ticks or empty_at - now == max_ticks and empty_parts > max_parts
 
 --: give
@@ -135,9 +149,10 @@ least, same = level, true
 overlap = unspent
 
 --: save
+--+ save_decimal
 if live then
-  limit.new_body, limit.new_expiry = pack('<I7I4I7I4', empty_at, empty_parts, old_ticks, old_parts),
-    empty_parts > 0 and empty_at + 1 or empty_at
+  limit.new_body = not (DECIMAL_SUFFICES) and pack('<I7I4I7I4', empty_at, empty_parts, old_ticks, old_parts)
+  limit.new_expiry = empty_parts > 0 and empty_at + 1 or empty_at
 else
   limit.new_body, limit.new_expiry = false, 0
 end

@@ -6,11 +6,11 @@
 -- table of each of 9,000 took 14 ms.
 --
 -- Sections: see README.md. This rule's own: `drop_ended`, `tidy` and `insert` change the leases. Those of one handle:
--- leases.lua.
+-- leases.lua; how they are found: marks.lua.
 --
 -- Expects, read only:
--- luacheck: read globals args at time handle unpack pack sub change_part held
--- luacheck: read globals blocks_apart ids tail_at passed drop_passed forget_blocks block_of block_for put_block
+-- luacheck: read globals args at time handle unpack pack sub held
+-- luacheck: read globals ids tail_at passed drop_passed forget_blocks block_of block_for grow_block
 -- luacheck: read globals place_after refill drop_last key_at apart_count index
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary own
@@ -70,20 +70,6 @@ local freeze = thaw
 -- luacheck: globals key amount
 key, amount = unpack('<I7I7', tail, place)
 
---: unmark_block
--- luacheck: read globals i
-change_part(blocks_apart, 'f' .. ids[i], false)
-
---: mark_blocks
--- Of each handle in a block two bytes stand in another part, by which it is found.
-for i, id in ipairs(ids) do
-  if blocks_apart.changed['b' .. id] then
-    local block, marks = block_of(i), {}
-    for place = 15, #block, LEASE_BYTES do marks[#marks + 1] = sub(block, place, place + 1) end
-    change_part(blocks_apart, 'f' .. id, table.concat(marks))
-  end
-end
-
 --: fits
 if used + cost > capacity then allowed = false end
 
@@ -114,7 +100,7 @@ elseif #ids > 0 and lease_end < unpack('<I7', tail) then
   local i = block_for(lease_end)
   local block = block_of(i)
   local bytes = place_after(block, lease_end)
-  put_block(i, sub(block, 1, bytes) .. inserted .. sub(block, bytes + 1), amount)
+  grow_block(i, sub(block, 1, bytes) .. inserted .. sub(block, bytes + 1), amount)
 else
   local bytes = place_after(tail, lease_end)
   tail = sub(tail, 1, bytes) .. inserted .. sub(tail, bytes + 1)

@@ -7,8 +7,8 @@
 --   release, renew, rename   what only this rule does for an operation
 --
 -- Expects, read only:
--- luacheck: read globals handle new_handle unpack pack sub find call spread damaged
--- luacheck: read globals blocks_apart ids block_of put_block now ttl
+-- luacheck: read globals handle new_handle unpack pack sub find
+-- luacheck: read globals ids block_of put_block grow_block now ttl
 -- Expects and assigns (`limit`: see README.md):
 -- luacheck: globals limit applied tail used live own held
 -- Placeholders:
@@ -33,27 +33,6 @@ do
     --+ look_in_blocks
   end
   look(0, tail)
-end
-
---: look_in_blocks
--- luacheck: read globals look
--- What this call has changed is looked through as it is: its marks are not written yet.
-local fields, mark, unread = {}, sub(handle, 1, 2), {}
-for _, id in ipairs(ids) do
-  if not blocks_apart.changed['b' .. id] then fields[#fields + 1] = blocks_apart.prefix .. 'f' .. id end
-end
-if #fields > 0 then unread = call('HMGET', blocks_apart.key, spread(fields)) end
-local next_unread = 1
-for i, id in ipairs(ids) do
-  local place = 1
-  if not blocks_apart.changed['b' .. id] then
-    local marks = unread[next_unread]
-    next_unread = next_unread + 1
-    if not marks then damaged() end
-    place = find(marks, mark, 1, true)
-    while place and place % 2 == 0 do place = find(marks, mark, place + 1, true) end
-  end
-  if place then look(i, block_of(i)) end
 end
 
 --: write_own
@@ -117,7 +96,7 @@ do
     local i, place = lease.block, lease.place
     local some = i > 0 and block_of(i) or tail
     some = sub(some, 1, place + 13) .. new_handle .. sub(some, place + LEASE_BYTES)
-    if i > 0 then put_block(i, some, 0) else tail = some end
+    if i > 0 then grow_block(i, some, 0) else tail = some end
   end
   applied = held > 0
 end

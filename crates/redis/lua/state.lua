@@ -3,6 +3,7 @@
 -- The value is one string: a version, and a record for each limit that was used. A record is a tag (the
 -- position of the limit times 16, plus the number of its rule) and a body. Where reservations are open, 8
 -- is added to the rule, a byte 1 or 0 says whether there is a body, and the numbers of the reservations follow it.
+-- A flow that is alone may be one decimal number instead (decimal.lua).
 --
 -- Sections:
 --   read     finds the body and the reservations of each limit in the value
@@ -21,7 +22,7 @@
 -- luacheck: globals limit subject
 -- Placeholders (see README.md):
 -- luacheck: read globals SUBJECT_KEY VERSION VERSION_CHAR TAG TAG_WITH_RESERVATIONS BODY_BYTES ALL_BODY_BYTES
--- luacheck: read globals SLACK_MS RESERVATIONS_BYTES MAY_BE_APART
+-- luacheck: read globals SLACK_MS RESERVATIONS_BYTES MAY_BE_APART STORED
 
 --: read
 if type(subject.value) == 'table' then
@@ -32,6 +33,7 @@ if type(subject.value) == 'table' then
   if not subject.value then return failed end
 end
 if subject.value then
+  --+ expand_decimal
   --+ expected_layout
   if subject.irregular then
     --+ walk
@@ -149,7 +151,7 @@ do
     end
   else
     -- Of all commands that set a value with an expiry this one takes the least time, and so does %d.
-    call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), kept)
+    call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), STORED)
   end
 end
 

@@ -4,7 +4,7 @@ use tollgate_core::MAX_ENTRIES;
 
 /// The first byte of every value and of every list of states in a reply. It is hashed with every key, too: releases of
 /// different formats count apart, and none reads what another has written.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
 
 /// First byte of a reply: the operation was allowed. 0 means denied.
 pub(crate) const ALLOWED: u8 = 1;
@@ -33,6 +33,8 @@ pub(crate) const HASH_BYTES: usize = 16;
 pub(crate) const RESERVATIONS_BYTES: usize = 26;
 /// How many bytes of its handle an open reservation is searched by.
 pub(crate) const MARK_BYTES: usize = 2;
+/// In how many parts the marks of leases lie, by which those of a handle are found.
+pub(crate) const MARK_PARTS: usize = 8;
 /// How many bytes an open reservation takes among those of its group.
 pub(crate) const ROW_BYTES: usize = 36;
 /// How many bytes are kept about each group of open reservations.

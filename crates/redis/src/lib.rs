@@ -62,6 +62,7 @@ mod clear;
 mod connect;
 mod connection;
 mod cross_slot;
+mod decimal;
 mod format;
 mod script;
 mod shape;

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod compact;
+mod decimal;
 mod placeholders;
 mod records;
 mod runs;

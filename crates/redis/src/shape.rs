@@ -115,7 +115,7 @@ impl RuleKind {
     /// Returns how many bytes the cost and the numbers of such a limit take in the argument.
     pub(crate) fn argument_bytes(self) -> usize {
         match self {
-            RuleKind::Flow => 76,
+            RuleKind::Flow => 84,
             RuleKind::Drip => 19,
             RuleKind::Aligned | RuleKind::Request | RuleKind::Estimate | RuleKind::Held => 15,
             RuleKind::Calendar => 36,

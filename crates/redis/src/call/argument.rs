@@ -5,6 +5,7 @@ use tollgate_core::storage::MAX_COUNT;
 use tollgate_core::{Item, Span, Time};
 
 use crate::call::bytes::put;
+use crate::decimal;
 
 /// Appends the cost and the numbers of one limit, as `lua/*.lua` read them.
 pub(super) fn put_item(out: &mut Vec<u8>, item: &Item<'_>, around: impl Fn() -> Time) {
@@ -99,12 +100,19 @@ fn put_flow(out: &mut Vec<u8>, capacity: u64, ticks: u64, parts: u64, cost: u64)
     put_flow_cost(out, room, ticks, parts, cost);
     put_double(out, ticks);
     put_double(out, parts);
+    put_whole(out, decimal::code(ticks, parts).unwrap_or(0));
     put_double(out, room.unwrap_or(0));
     let longest = Span::MAX.as_micros();
     let (whole, rest) = drain_time(MAX_COUNT, ticks, parts);
     let (whole, rest) = if whole >= longest { (longest, 0) } else { (whole, rest) };
     put_double(out, whole);
     put_double(out, rest);
+}
+
+/// Appends a number of few digits.
+#[expect(clippy::cast_precision_loss, reason = "it is small")]
+fn put_whole(out: &mut Vec<u8>, number: i64) {
+    out.extend_from_slice(&(number as f64).to_le_bytes());
 }
 
 /// Appends a number below 2^53, which a double holds exactly.

@@ -14,6 +14,16 @@ impl<'a> Reader<'a> {
         Some(*first)
     }
 
+    /// Returns whether this is the next byte.
+    pub(crate) fn starts_with(&self, byte: u8) -> bool {
+        self.0.first() == Some(&byte)
+    }
+
+    /// Takes all that is left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
     /// Reads a number of up to eight bytes.
     pub(crate) fn number(&mut self, bytes: usize) -> Option<u64> {
         let read = self.take(bytes)?.0;

@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn key_changes_with_the_format_only() {
-        assert_eq!(VERSION, 3);
-        assert_eq!(state("default", None, b"a"), "tg:{F4uOzcP_XSjlVZIUjmnkbw}");
+        assert_eq!(VERSION, 4);
+        assert_eq!(state("default", None, b"a"), "tg:{IYpQzwX7st1UATs9BPrekg}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use tollgate_core::storage::{Capacity, Packed, Terms};
 use tollgate_core::{Decision, Item, Op, Span, StoreError, Time};
 
 use crate::call::bytes::{Reader, put};
+use crate::decimal;
 use crate::format::{
     ALLOWED, BODY_BYTES, LAPSED, OVERDRAWN, REMEMBERED, SUMMARY_BYTES, VERSION, WINDOWS_NEEDED,
 };
@@ -208,9 +209,12 @@ pub(crate) fn parse_new(first: u8, bytes: &mut Reader<'_>, terms: &CallTerms) ->
 /// Reads the states, each with the position of its limit.
 pub(crate) fn parse_states(bytes: &mut Reader<'_>) -> Option<ShortVec<(usize, RemoteState)>> {
     let mut states = ShortVec::new();
-    if bytes.byte()? != VERSION {
-        return None;
+    if !bytes.starts_with(VERSION) {
+        // A flow at the first position, alone.
+        states.push((0, RemoteState::Packed(decimal::parse(bytes.rest())?)));
+        return Some(states);
     }
+    bytes.byte()?;
     while let Some(tag) = bytes.byte() {
         states.push((usize::from(tag / 16), parse_state(bytes, tag % 16)?));
     }

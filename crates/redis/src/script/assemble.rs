@@ -311,6 +311,11 @@ impl Assembly<'_> {
             "cap_reservation_of_new_handle" if self.shape.commits == Some(Act::Reserve) => {}
             "old_expiry" if !self.needs_old_expiry() => {}
             "read_cost" if !self.needs_cost() => {}
+            "expand_decimal" if self.reads_decimal() => {}
+            "save_decimal" if !self.may_be_decimal(limit.subject) => {}
+            "read_body" if limit.kind == RuleKind::Flow && self.reads_decimal() => {
+                self.section(limit, "read_body or_decimal");
+            }
             "window_now" | "charge_window" => {
                 self.section(limit, &format!("{name} {}", variant(limit.kind)));
             }

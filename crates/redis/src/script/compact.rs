@@ -9,7 +9,7 @@ use std::collections::HashMap;
 const RESERVED: &str = "and break do else elseif end false for function if in local nil not or repeat \
     return then true until while redis call error_reply KEYS ARGV struct pack unpack string sub byte find \
     format math floor ceil huge log table concat remove sort ipairs tostring type error pairs rep insert pcall err \
-    select";
+    select next";
 
 /// Returns the same program with shorter text.
 pub(super) fn compact(script: &str) -> String {

@@ -7,10 +7,11 @@ use tollgate_core::{Act, MAX_ENTRIES, Span};
 
 use super::assemble::{Assembly, Context};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
+use crate::decimal;
 use crate::format::{
     ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, HASH_BYTES, LEASE_BYTES, MARK_BYTES,
-    OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION,
-    WINDOWS_NEEDED,
+    MARK_PARTS, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES,
+    VERSION, WINDOWS_NEEDED,
 };
 use crate::shape::{Idempotency, RuleKind};
 
@@ -104,7 +105,7 @@ impl Assembly<'_> {
             }
             _ => match self.size_apart(limit, name) {
                 Some(size) => size,
-                None => return self.duration(name).map(|duration| duration.to_string()),
+                None => return self.duration(name).or_else(|| self.decimal_text(limit, name)),
             },
         };
         Some(number.to_string())
@@ -117,6 +118,7 @@ impl Assembly<'_> {
             "RESERVATIONS_BYTES" => RESERVATIONS_BYTES,
             "ROWS_IN_GROUP" => sizes.rows_in_group,
             "MARK_BYTES" => MARK_BYTES,
+            "MARK_PARTS" => MARK_PARTS,
             "ROW_BYTES" => ROW_BYTES,
             "GROUP_HEAD_BYTES" => GROUP_HEAD_BYTES,
             "LEASE_BYTES" => LEASE_BYTES,
@@ -130,8 +132,8 @@ impl Assembly<'_> {
     }
 
     /// Placeholders for durations and for amounts that do not fit into `usize` everywhere.
-    fn duration(&self, name: &str) -> Option<u64> {
-        Some(match name {
+    fn duration(&self, name: &str) -> Option<String> {
+        let duration = match name {
             "SLACK_MS" => SLACK_MS,
             "GENERATION_TTL_MS" if self.shape.explicit_time => 2 * MIN_TTL_MS,
             "GENERATION_TTL_MS" => GENERATION_TTL_MS,
@@ -141,8 +143,11 @@ impl Assembly<'_> {
             "ID_TTL" => ID_TTL.as_micros(),
             "MAX_COUNT" => MAX_COUNT,
             "MAX_SPAN" => Span::MAX.as_micros(),
+            "DECIMAL_EPOCH" => decimal::EPOCH,
+            "DECIMAL_SPAN" => decimal::SPAN,
             _ => return None,
-        })
+        };
+        Some(duration.to_string())
     }
 }
 

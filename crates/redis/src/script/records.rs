@@ -14,12 +14,13 @@ pub(super) const SLACK_MS: u64 = 1_000;
 pub(super) const MIN_TTL_MS: u64 = 3_600_000;
 
 /// The variables of a limit; `lua/README.md` says what they are.
-const LIMIT_VARIABLES: [&str; 10] = [
+const LIMIT_VARIABLES: [&str; 11] = [
     "body_at",
     "reservations_at",
     "record",
     "apart",
     "new_body",
+    "new_decimal",
     "new_reservations",
     "old_expiry",
     "new_expiry",
@@ -106,7 +107,8 @@ impl Assembly<'_> {
                 self.add(&format!("if {expiry} > expiry then expiry = {expiry} end"));
             }
             if !records.is_empty() {
-                self.add(&format!("local kept = {records}"));
+                let decimal = self.decimal_or(subject);
+                self.add(&format!("local kept = {decimal}{records}"));
                 self.add(&format!("local ttl = (expiry - time) / 1000 + {SLACK_MS}"));
                 self.min_ttl();
                 self.section(Context { subject, ..self.no_limit() }, "put_value");
@@ -158,7 +160,7 @@ impl Assembly<'_> {
     }
 
     /// Whether the values of the subjects are what a reply has of the states.
-    fn replies_with_values(&self) -> bool {
+    pub(super) fn replies_with_values(&self) -> bool {
         let as_written =
             self.shape.read_only || self.shape.act == Act::Check && !self.takes_from_some();
         as_written
@@ -225,7 +227,8 @@ impl Assembly<'_> {
         }
         let bytes = place - 1;
         let regular = format!("#value_{s} == {bytes} and {tags}");
-        Some(format!("if {regular} then\n{places}else irregular_{s} = true end"))
+        let decimal = self.decimal_layout(subject);
+        Some(format!("if {regular} then\n{places}{decimal}else irregular_{s} = true end"))
     }
 
     /// Gives a record to the limit it belongs to.

@@ -19,9 +19,9 @@ static WINDOW: LazyLock<Sections> = part!("window");
 static SLOTS: LazyLock<Sections> = part!("slots", "slots_reserved");
 static ESTIMATE: LazyLock<Sections> = part!("estimate");
 static FADE: LazyLock<Sections> = part!("fade");
-static HELD: LazyLock<Sections> = part!("held", "leases");
+static HELD: LazyLock<Sections> = part!("held", "leases", "marks");
 /// The parts that all rules share.
-static COMMON: [LazyLock<Sections>; 10] = [
+static COMMON: [LazyLock<Sections>; 11] = [
     part!("acts"),
     part!("runs"),
     part!("reservations"),
@@ -32,6 +32,7 @@ static COMMON: [LazyLock<Sections>; 10] = [
     part!("state"),
     part!("replies"),
     part!("muldiv"),
+    part!("decimal"),
 ];
 
 fn cut(part: &'static str) -> Sections {

@@ -11,11 +11,18 @@ use crate::errors::with_causes;
 use crate::operations::Operation;
 
 /// A call that takes longer hangs: far more than any timeout of these tests.
-pub(crate) const HANG_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const HANG_TIMEOUT: Duration = Duration::from_secs(90);
 /// How long a store may take to recover after the fault is over.
-pub(crate) const HEAL_TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const HEAL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The response timeout where timeouts are not what a test is about: the machine may be busy.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) type OpResult = Result<Decision, StoreError>;
+
+/// Returns a builder of stores that wait long for a reply.
+pub(crate) fn patient(url: &str) -> RedisStoreBuilder {
+    RedisStore::builder(url).response_timeout(RESPONSE_TIMEOUT)
+}
 
 pub(crate) struct Client {
     pub(crate) runtime: Runtime,
@@ -23,9 +30,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a store that is connected.
+    /// Creates a patient store that is connected.
     pub(crate) fn connect(url: &str) -> Client {
-        Client::try_connect(RedisStore::builder(url)).unwrap()
+        Client::try_connect(patient(url)).unwrap()
     }
 
     /// Creates a store that is connected, or returns the error with its causes.

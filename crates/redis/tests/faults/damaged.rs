@@ -12,8 +12,9 @@ use crate::errors::with_causes;
 use crate::operations::{KeyedPolicy, Operation};
 
 /// A limit of each rule, and of each kind of window.
-const LINES: [&str; 9] = [
+const LINES: [&str; 10] = [
     "gcra 7/h burst 3",
+    "gcra 6/h burst 3",
     "leaky-bucket size 5 drip 2 every 1h",
     "fixed-window 5/day",
     "fixed-window 5/month tz Europe/Amsterdam",

@@ -13,16 +13,19 @@ const TABLE: &[(&[&str], &[&str], &str)] = &[
     (&["zadd", "KEY", "1", "a"], &["zrange", "KEY", "0", "-1"], "WRONGTYPE"),
     (&["set", "KEY", "17"], &["get", "KEY"], "TGSTATE"),
     (&["set", "KEY", ""], &["get", "KEY"], "TGSTATE"),
+    // As long as a state that is a number, but of no pace.
+    (&["set", "KEY", "1234567890123456"], &["get", "KEY"], "TGSTATE"),
+    (&["set", "KEY", "-12345678901234.5e6"], &["get", "KEY"], "TGSTATE"),
     (&["set", "KEY", "\u{7f}of another version"], &["get", "KEY"], "TGSTATE"),
     // Our version, but truncated, or with an unknown rule.
-    (&["set", "KEY", "\u{2}\u{1}ab"], &["get", "KEY"], ""),
-    (&["set", "KEY", "\u{2}\u{f}abcdefghijkl"], &["get", "KEY"], ""),
-    (&["set", "KEY", "\u{2}\u{8}abcdefghijkl"], &["get", "KEY"], ""),
+    (&["set", "KEY", "\u{4}\u{1}ab"], &["get", "KEY"], ""),
+    (&["set", "KEY", "\u{4}\u{f}abcdefghijkl"], &["get", "KEY"], ""),
+    (&["set", "KEY", "\u{4}\u{8}abcdefghijkl"], &["get", "KEY"], ""),
 ];
 
 /// What a release of another format has written, under its own name of the key.
 const OLDER: (&str, &str) =
-    ("tg:{VJ-Tz1-KgZ9uDcflyknSGQ}", "\u{1}\u{9}\u{1}of the first format, with a reservation");
+    ("tg:{NKFbrgJ4QAfqFdFAOCVrxg}", "\u{3}\u{1}of the third format: a gcra");
 
 fn policy() -> KeyedPolicy {
     KeyedPolicy::one("gcra 1/day burst 10", "a")

@@ -11,9 +11,8 @@
 
 use tollgate_core::Act;
 use tollgate_fixtures::{Cluster, Flavour, Server};
-use tollgate_redis::RedisStore;
 
-use crate::client::{Client, OpResult, unavailable};
+use crate::client::{Client, OpResult, patient, unavailable};
 use crate::errors::with_causes;
 use crate::operations::{KeyedPolicy, Operation};
 
@@ -93,7 +92,7 @@ fn each_command_is_needed() {
         server.cli(&["script", "flush"]);
         let others: Vec<&str> = COMMANDS.into_iter().filter(|name| *name != missing).collect();
         allow(&server, &others);
-        let connected = Client::try_connect(RedisStore::builder(&url_of_user(&server)));
+        let connected = Client::try_connect(patient(&url_of_user(&server)));
         let errors: Vec<String> = match connected {
             Err(error) => vec![error],
             Ok(client) => {
@@ -154,7 +153,7 @@ fn a_state_is_kept_where_a_hash_cannot_be_written() {
 fn a_user_without_permission_for_the_keys() {
     let Some(server) = Server::redis() else { return };
     allow(&server, &COMMANDS);
-    let client = Client::build(RedisStore::builder(&url_of_user(&server)).prefix("other"));
+    let client = Client::build(patient(&url_of_user(&server)).prefix("other"));
     let error = unavailable(&client.apply(policy().check()).expect_err("no permission"));
     assert!(error.contains("no permissions"), "{error}");
     assert_eq!(server.cli(&["dbsize"]), "0");
@@ -175,8 +174,8 @@ fn a_user_of_a_cluster() {
 
 /// Asserts the error of a wrong or missing password: of `connect`, and of the first call after `build`.
 fn assert_refused(url: &str, why: &str) {
-    let connecting = Client::try_connect(RedisStore::builder(url)).map(|_| ()).unwrap_err();
-    let client = Client::build(RedisStore::builder(url));
+    let connecting = Client::try_connect(patient(url)).map(|_| ()).unwrap_err();
+    let client = Client::build(patient(url));
     let calling = unavailable(&client.apply(policy().check()).expect_err("refused"));
     for error in [connecting, calling] {
         assert!(error.contains(why), "{error}");

@@ -3,9 +3,9 @@
 use std::fs;
 
 use tollgate_fixtures::{Flavour, Server};
-use tollgate_redis::RedisStore;
+use tollgate_redis::{RedisStore, RedisStoreBuilder};
 
-use crate::client::{Client, unavailable};
+use crate::client::{Client, patient, unavailable};
 use crate::errors::with_causes;
 use crate::operations::KeyedPolicy;
 
@@ -24,7 +24,7 @@ fn a_trusted_certificate() {
     let Some((server, authority)) = start() else { return };
     let localhost = server.url().replace("127.0.0.1", "localhost");
     for (url, left) in [(server.url(), 9), (localhost, 8)] {
-        let builder = RedisStore::builder(&url).root_certificate(authority.clone());
+        let builder = patient(&url).root_certificate(authority.clone());
         let client = Client::try_connect(builder).unwrap();
         assert_eq!(client.remaining(policy().check()), left);
     }
@@ -33,7 +33,7 @@ fn a_trusted_certificate() {
 #[test]
 fn a_restart_heals() {
     let Some((server, authority)) = start() else { return };
-    let builder = RedisStore::builder(&server.url()).root_certificate(authority);
+    let builder = patient(&server.url()).root_certificate(authority);
     let client = Client::try_connect(builder).unwrap();
     assert_eq!(client.remaining(policy().check()), 9);
     server.restart();
@@ -43,8 +43,7 @@ fn a_restart_heals() {
 }
 
 /// Asserts that `connect` fails with this error, and so does the first call after `build`.
-fn assert_refused(url: &str, authority: Option<Vec<u8>>, why: &str) {
-    let builder = RedisStore::builder(url);
+fn assert_refused(builder: RedisStoreBuilder, authority: Option<Vec<u8>>, why: &str) {
     let builder = match authority {
         Some(pem) => builder.root_certificate(pem),
         None => builder,
@@ -60,17 +59,18 @@ fn assert_refused(url: &str, authority: Option<Vec<u8>>, why: &str) {
 #[test]
 fn an_untrusted_certificate() {
     let (Some((server, _)), Some((_other, other_authority))) = (start(), start()) else { return };
-    assert_refused(&server.url(), None, "certificate");
-    assert_refused(&server.url(), Some(other_authority), "certificate");
+    assert_refused(patient(&server.url()), None, "certificate");
+    assert_refused(patient(&server.url()), Some(other_authority), "certificate");
 }
 
+/// Where one side waits for the other, the timeout ends it.
 #[test]
 fn tls_on_only_one_side() {
     let (Some((server, authority)), Some(plain)) = (start(), Server::redis()) else { return };
     let (url, tls_url) = (server.url(), plain.url().replace("redis:", "rediss:"));
     let clear = Client::try_connect(RedisStore::builder(&url.replace("rediss:", "redis:")));
     assert!(clear.map(|_| ()).unwrap_err().contains("cannot be reached"));
-    assert_refused(&tls_url, Some(authority), "");
+    assert_refused(RedisStore::builder(&tls_url), Some(authority), "");
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn a_primary_behind_a_sentinel() {
     let sentinel = Server::builder(Flavour::Redis).tls().sentinel_of(&server).start();
     let sentinel = sentinel.unwrap();
     let url = format!("rediss+sentinel://127.0.0.1:{}/main", sentinel.port());
-    let builder = RedisStore::builder(&url);
+    let builder = patient(&url);
     let client = Client::try_connect(builder.clone().root_certificate(authority)).unwrap();
     assert_eq!(client.remaining(policy().check()), 9);
-    assert_refused(&url, None, "");
+    assert_refused(builder, None, "");
     let clear = RedisStore::builder(&url.replace("rediss", "redis"));
     assert!(Client::try_connect(clear).is_err());
 }

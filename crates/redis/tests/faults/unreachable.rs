@@ -5,9 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate_fixtures::{Server, wait_until};
-use tollgate_redis::RedisStore;
 
-use crate::client::{Client, HEAL_TIMEOUT, apply_unbounded, assert_unavailable, unavailable};
+use crate::client::{
+    Client, HEAL_TIMEOUT, apply_unbounded, assert_unavailable, patient, unavailable,
+};
 use crate::guards::StopOnDrop;
 use crate::operations::KeyedPolicy;
 
@@ -75,10 +76,10 @@ fn many_callers_heal_at_once() {
 fn not_started_yet() {
     let Some(server) = Server::redis() else { return };
     server.stop();
-    let refused = Client::try_connect(RedisStore::builder(&server.url())).map(|_| ()).unwrap_err();
+    let refused = Client::try_connect(patient(&server.url())).map(|_| ()).unwrap_err();
     assert!(refused.contains("cannot be reached") && refused.contains("refused"), "{refused}");
 
-    let (client, policy) = (Client::build(RedisStore::builder(&server.url())), policy());
+    let (client, policy) = (Client::build(patient(&server.url())), policy());
     let start = Instant::now();
     for _ in 0..100 {
         assert_unavailable(client.apply(policy.check()), "refused");
@@ -127,7 +128,7 @@ fn killed_while_calls_are_in_flight() {
 #[test]
 fn dropped_futures_leave_a_store_that_works() {
     let Some(server) = Server::redis() else { return };
-    let (client, policy) = (Client::build(RedisStore::builder(&server.url())), policy());
+    let (client, policy) = (Client::build(patient(&server.url())), policy());
     let drop_after = |wait: Duration| {
         client.runtime.block_on(async {
             let operations = [policy.check(), policy.check()];
