@@ -2,7 +2,7 @@
 //! tables of records under one lock.
 
 pub(super) mod found_record;
-mod hash_table;
+pub(super) mod hash_table;
 pub(super) mod key_budget;
 pub(super) mod layout;
 pub(super) mod memory_budget;

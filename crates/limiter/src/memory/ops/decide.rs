@@ -8,6 +8,7 @@ use tollgate_core::{Act, Decision, Op, StoreError, Time};
 use super::locked_shards::{ItemRange, LockedShards};
 use super::make_room::Needed;
 use super::states::{States, count, missing};
+use crate::hash::Scope;
 use crate::memory::store::MemoryStore;
 use crate::memory::table::quota::Quota;
 
@@ -20,12 +21,13 @@ impl MemoryStore {
         locked: &mut LockedShards<'_>,
         now: Time,
     ) -> Result<Decision, StoreError> {
-        let handle = self.secret.handle(op);
-        if let Some(decision) = self.ids.find(self.secret, op, handle, now) {
+        let scope = if op.concerns_ids() { locked.scope(items) } else { Scope::NONE };
+        let handle = op.id.map(|id| scope.handle(id));
+        if let Some(decision) = self.ids.find(scope, op, handle, now) {
             return Ok(decision);
         }
         let outcome = self.decide_states(op, handle, items, locked, now)?;
-        Ok(self.remember(op, handle, outcome, now))
+        Ok(self.remember(op, (scope, handle), outcome, now))
     }
 
     /// Remembers an operation that was done, if it has an id. Returns the decision.
@@ -33,13 +35,13 @@ impl MemoryStore {
     pub(super) fn remember(
         &self,
         op: &Op<'_>,
-        handle: Option<Handle>,
+        (scope, handle): (Scope, Option<Handle>),
         mut outcome: Outcome,
         now: Time,
     ) -> Decision {
         if op.concerns_ids() {
             let horizon = self.layout.horizon(now);
-            self.ids.record(self.secret, op, handle, &mut outcome, (now, horizon));
+            self.ids.record(scope, op, handle, &mut outcome, (now, horizon));
         }
         outcome.decision
     }
