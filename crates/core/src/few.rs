@@ -30,7 +30,7 @@ impl<T> Few<T> {
     }
 
     /// Returns the list with one more element at its end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with(self, last: T) -> Few<T> {
         match self {
             Few::None => Few::One([last]),

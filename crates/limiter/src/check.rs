@@ -38,11 +38,10 @@ impl Limiter {
     /// Checks any policy.
     #[inline(never)]
     fn check_policy(&self, key: Key<'_>) -> Result<Decision, Error> {
-        let now = self.store().clock().now();
         let mut items = Items::new();
         push_items_of_key(self.policy().limits(), key, &mut items)?;
         let check = Op::check(self.policy().name(), &items);
-        Ok(self.store().apply_prepared(&check, self.terms_indices(), now)?)
+        Ok(self.store().apply_prepared(&check, self.terms_indices(), None)?)
     }
 
     /// Checks a key that has no state of one word.

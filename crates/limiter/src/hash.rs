@@ -5,11 +5,11 @@
 
 mod cached_key;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher as _, RandomState};
 
-use siphasher::sip128::{Hash128, Hasher128 as _, SipHasher13};
-use tollgate_core::storage::{Handle, OpStorage as _};
-use tollgate_core::{Name, Op, Subject};
+use siphasher::sip128::SipHasher13;
+use tollgate_core::storage::Handle;
+use tollgate_core::{Id, Name, Subject};
 
 pub(crate) use cached_key::{CACHED_KEYS, CachedKey, MAX_CACHED_BYTES, place_of};
 
@@ -59,25 +59,6 @@ impl Secret {
         self.salt(policy, subject).hash(subject.key.as_bytes())
     }
 
-    /// Returns what the leases and reservations of an operation's id are found by.
-    pub(crate) fn handle(self, op: &Op<'_>) -> Option<Handle> {
-        op.id?;
-        Some(Handle::from_words(self.hash_with(|hasher| op.hash_handle(hasher))))
-    }
-
-    /// Returns the hash of what an operation's id belongs to.
-    pub(crate) fn scope(self, op: &Op<'_>) -> [u64; 2] {
-        self.hash_with(|hasher| op.hash_scope(hasher))
-    }
-
-    fn hash_with(self, write: impl FnOnce(&mut Parts)) -> [u64; 2] {
-        let [a, b] = self.0;
-        let mut parts = Parts::new(SipHasher13::new_with_keys(a, b));
-        write(&mut parts);
-        let hash = parts.finish128();
-        [hash.h1, hash.h2]
-    }
-
     #[inline]
     pub(crate) fn salt(self, policy: &Name, subject: Subject<'_>) -> Salt {
         let [a, b] = self.0;
@@ -85,62 +66,55 @@ impl Secret {
     }
 }
 
-/// Maximum number of bytes that are hashed at once: enough for an id and a key of ordinary length.
-const MAX_AT_ONCE: usize = 160;
+/// What the ids of an operation belong to: a hash of its policy and all its subjects, in order.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope(Hash);
 
-/// Collects short parts, which take twice as long if they are hashed one by one.
-struct Parts {
-    bytes: [u8; MAX_AT_ONCE],
-    len: usize,
-    /// What has hashed the parts so far, if they are longer.
-    hasher: SipHasher13,
-    is_long: bool,
-}
+impl Scope {
+    /// The scope of no operation.
+    pub(crate) const NONE: Scope = Scope(Hash::NONE);
 
-impl Parts {
+    /// Returns the scope of one subject with this hash.
     #[inline]
-    fn new(hasher: SipHasher13) -> Parts {
-        Parts { bytes: [0; MAX_AT_ONCE], len: 0, hasher, is_long: false }
+    pub(crate) fn of_one(hash: Hash) -> Scope {
+        Scope(hash)
     }
 
+    /// Returns the scope of subjects with these hashes. Another limit for the same subject does not change it.
     #[inline]
-    fn collected(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-
-    #[cold]
-    fn flush(&mut self, next: &[u8]) {
-        let Parts { bytes, len, hasher, .. } = self;
-        hasher.write(bytes.get(..*len).unwrap_or_default());
-        hasher.write(next);
-        (self.len, self.is_long) = (0, true);
-    }
-
-    fn finish128(mut self) -> Hash128 {
-        if !self.is_long {
-            return self.hasher.hash(self.collected());
-        }
-        self.flush(&[]);
-        self.hasher.finish128()
-    }
-}
-
-impl Hasher for Parts {
-    #[inline(always)]
-    fn write(&mut self, part: &[u8]) {
-        let end = self.len.wrapping_add(part.len());
-        match self.bytes.get_mut(self.len..end) {
-            Some(free) => {
-                free.copy_from_slice(part);
-                self.len = end;
+    pub(crate) fn of(hashes: &(impl Iterator<Item = Hash> + Clone)) -> Scope {
+        let mut scope = Scope::NONE;
+        for (index, hash) in hashes.clone().enumerate() {
+            if index == 0 {
+                scope = Scope(hash);
+            } else if hashes.clone().take(index).all(|earlier| earlier != hash) {
+                scope = scope.with(hash);
             }
-            None => self.flush(part),
         }
+        scope
     }
 
-    /// Not used: the hash has 128 bits.
-    fn finish(&self) -> u64 {
-        self.hasher.finish()
+    /// Returns the scope with another subject.
+    fn with(self, other: Hash) -> Scope {
+        let [first, second] = [other.shard, other.fingerprint].map(u64::to_le_bytes);
+        Scope(self.salt().hash([first, second].as_flattened()))
+    }
+
+    /// Returns what the leases and reservations of an id are found by.
+    #[inline]
+    pub(crate) fn handle(self, id: Id<'_>) -> Handle {
+        Handle::from_words(Scope(self.salt().hash(id.as_bytes())).to_words())
+    }
+
+    #[inline]
+    pub(crate) fn to_words(self) -> [u64; 2] {
+        [self.0.shard, self.0.fingerprint]
+    }
+
+    /// Hashes under a secret that nobody can know without that of the store.
+    #[inline]
+    fn salt(self) -> Salt {
+        Salt(self.0.shard, self.0.fingerprint)
     }
 }
 
@@ -153,5 +127,32 @@ impl Salt {
     pub(crate) fn hash(self, key: &[u8]) -> Hash {
         let hash = SipHasher13::new_with_keys(self.0, self.1).hash(key);
         Hash { shard: hash.h1, fingerprint: hash.h2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::Id;
+
+    use super::{Hash, Scope};
+
+    #[test]
+    fn a_handle_is_of_an_id_and_of_distinct_subjects_in_order() {
+        let [a, b] = [1, 2].map(|n| Hash { shard: n, fingerprint: n });
+        let handle = |hashes: &[Hash], id: &[u8]| {
+            Scope::of(&hashes.iter().copied()).handle(Id::new(id).unwrap())
+        };
+        assert_eq!(handle(&[a, a], b"id"), handle(&[a], b"id"));
+        assert_eq!(handle(&[a, b, a, b], b"id"), handle(&[a, b], b"id"));
+        let different = [
+            handle(&[a], b"id"),
+            handle(&[a], b"other"),
+            handle(&[b], b"id"),
+            handle(&[a, b], b"id"),
+            handle(&[b, a], b"id"),
+        ];
+        for (index, one) in different.iter().enumerate() {
+            assert!(different.iter().skip(index + 1).all(|other| other != one), "{index}");
+        }
     }
 }

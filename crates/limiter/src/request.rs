@@ -30,6 +30,7 @@ impl<S: LimiterStore> Limiter<S> {
     /// assert_eq!(limiter.key("203.0.113.9").peek()?.remaining, Some(95));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline(always)]
     pub fn key<'a>(&'a self, key: impl IntoKey<'a>) -> Request<'a, S> {
         self.subject("", key)
     }
@@ -46,6 +47,7 @@ impl<S: LimiterStore> Limiter<S> {
     /// assert!(login.subject("ip", client).subject("user", 42).check()?.allowed);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline(always)]
     pub fn subject<'a>(&'a self, name: &'a str, key: impl IntoKey<'a>) -> Request<'a, S> {
         Request::new(self).subject(name, key)
     }
@@ -91,10 +93,12 @@ pub struct Request<'a, S: LimiterStore = MemoryStore> {
 }
 
 impl<'a, S: LimiterStore> Request<'a, S> {
+    #[inline(always)]
     pub(crate) fn new(limiter: &'a Limiter<S>) -> Request<'a, S> {
         Request { limiter, request: tollgate_core::Request::new(), at: None }
     }
 
+    #[inline(always)]
     fn map(
         self,
         change: impl FnOnce(tollgate_core::Request<'a>) -> tollgate_core::Request<'a>,
@@ -103,6 +107,7 @@ impl<'a, S: LimiterStore> Request<'a, S> {
     }
 
     /// Adds the key of a subject: what limits with `per NAME` count.
+    #[inline(always)]
     pub fn subject(self, name: &'a str, key: impl IntoKey<'a>) -> Request<'a, S> {
         self.map(|request| request.subject(name, key))
     }
@@ -119,6 +124,7 @@ impl<'a, S: LimiterStore> Request<'a, S> {
 
     /// Sets an id of 1 to 64 bytes. It names the reservation or lease, and makes a retry safe: within
     /// a minute, the same operation with the same id is done once and returns the same decision.
+    #[inline(always)]
     pub fn id(self, id: &'a (impl AsRef<[u8]> + ?Sized)) -> Request<'a, S> {
         self.map(|request| request.id(id))
     }
@@ -204,12 +210,11 @@ impl Request<'_, MemoryStore> {
         self.request.push_items(&limits, &mut items)?;
         let op = self.request.op(policy.name(), &items, act)?;
         let store = self.limiter.store();
-        let now = self.at.unwrap_or_else(|| store.clock().now());
         let indices = match &limits {
             Cow::Borrowed(_) => self.limiter.terms_indices(),
             Cow::Owned(_) => &[],
         };
-        let decision = store.apply_prepared(&op, indices, now)?;
+        let decision = store.apply_prepared(&op, indices, self.at)?;
         self.notify(&op);
         Ok(decision)
     }

@@ -21,9 +21,6 @@ pub trait OpStorage: Sealed {
     /// policy is not among them.
     fn hash_handle(&self, hasher: &mut impl Hasher);
 
-    /// Hashes what an id belongs to: the policy and all subjects.
-    fn hash_scope(&self, hasher: &mut impl Hasher);
-
     /// Returns the scope of the ids that it may use or forget; `None` if it has nothing to do with
     /// ids.
     #[must_use]
@@ -48,11 +45,6 @@ pub trait OpStorage: Sealed {
 impl OpStorage for Op<'_> {
     fn hash_handle(&self, hasher: &mut impl Hasher) {
         hash_field(hasher, self.id.map_or(&[][..], Id::as_bytes));
-        self.hash_subjects(hasher);
-    }
-
-    fn hash_scope(&self, hasher: &mut impl Hasher) {
-        hash_field(hasher, self.policy.as_str().as_bytes());
         self.hash_subjects(hasher);
     }
 

@@ -13,23 +13,18 @@ pub struct Handle(pub [u8; BYTES]);
 
 impl Handle {
     /// Creates a handle from the two words of a hash.
+    #[inline]
     #[must_use]
-    pub fn from_words(words: [u64; 2]) -> Handle {
-        let [first, second] = words.map(u64::to_le_bytes);
-        let mut bytes = [0; BYTES];
-        for (byte, from) in bytes.iter_mut().zip(first.into_iter().chain(second)) {
-            *byte = from;
-        }
-        Handle(bytes)
+    pub fn from_words([first, second]: [u64; 2]) -> Handle {
+        Handle((u128::from(second) << u64::BITS | u128::from(first)).to_le_bytes())
     }
 
     /// Returns the two words.
+    #[inline]
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
     pub fn to_words(self) -> [u64; 2] {
-        let word = |bytes: &[u8]| {
-            bytes.iter().rev().fold(0, |word: u64, byte| word << 8 | u64::from(*byte))
-        };
-        let (first, second) = self.0.split_at(BYTES / 2);
-        [word(first), word(second)]
+        let both = u128::from_le_bytes(self.0);
+        [both as u64, (both >> u64::BITS) as u64]
     }
 }

@@ -50,12 +50,12 @@ impl CachedKey {
     }
 }
 
-/// Compares two short keys of the same length, word by word: calling `memcmp`, which is made for
+/// Compares two short keys of the same length, word by word, or byte by byte: calling `memcmp`, which is made for
 /// long ones, takes longer.
 #[inline]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     let (Some(end), Some(other)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) else {
-        return a == b;
+        return a.iter().zip(b).all(|(one, other)| one == other);
     };
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
     let mut pairs = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);

@@ -5,11 +5,16 @@
 //! segments with a lock each, so that callers seldom wait for each other. Each new record sweeps a few old
 //! ones. When a policy has used up its share, its operations are done and not remembered.
 //!
+//! Nearly every id is new, and what it needs of all this is in no cache of the processor. So an operation
+//! [prefetches](RememberedIds::prefetch) it at first, and no step but the search for the key waits for memory.
+//!
 //! The lock of a segment is never held while an operation is decided: operations of the same subjects are
 //! one queue already, by the locks of the shards.
 
+mod index;
 mod record;
 mod segment;
+mod slots;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -20,34 +25,37 @@ use self::record::{IdKey, Record};
 use self::segment::Segment;
 use super::shares::Shares;
 use super::store::MemoryShare;
-use crate::hash::{Secret, index_in};
+use crate::hash::{Scope, index_in};
 use crate::lock::{Guard, Lock};
 
 /// Maximum number of bytes that a remembered id takes, with its place in the index.
 pub(super) const MAX_BYTES_PER_ID: usize = 100;
-/// Maximum number of segments. A power of two.
-const MAX_SEGMENTS: usize = 1024;
+/// Maximum number of segments. A power of two. With more, the ends of all of them, where new records go, would not stay
+/// in a cache.
+const MAX_SEGMENTS: usize = 256;
 /// Number of records per segment when the memory for ids is full, until there are [`MAX_SEGMENTS`].
 const RECORDS_PER_SEGMENT: usize = 1024;
 /// Minimum number of records that there is room for.
 const MIN_RECORDS: usize = 256;
-/// Number of slots that every new record sweeps. With so many, at most one record in eight has expired.
-const SWEPT_PER_RECORD: usize = 8;
-/// Number of slots of a segment that are swept if there is no room.
-const SWEPT_WHEN_FULL: usize = 64;
+/// Number of chunks that every new record sweeps. With so many, at most one record in sixteen has expired.
+const SWEPT_PER_RECORD: usize = 1;
+/// Number of chunks of a segment that are swept if there is no room.
+const SWEPT_WHEN_FULL: usize = 4;
 /// Number of segments that are swept then, beside that of the record: all of them may have expired while there was
 /// nothing new to remember.
 const SEGMENTS_SWEPT_WHEN_FULL: usize = 4;
 /// How long the record of a reset is kept at least, in microseconds: as long as any record it forgets.
 const RESET_TTL: u64 = 60_000_000;
+/// By how much the latest expiry is rounded up, in microseconds: so nearly all records only read it.
+const EXPIRY_STEP: u64 = 1_000_000;
 
 /// The operations that a store remembers by their ids.
 pub(super) struct RememberedIds {
     segments: Box<[Lock<Segment>]>,
     shares: Shares,
-    /// The number of the next record.
-    next: AtomicU32,
-    /// The latest expiry of any record, in microseconds.
+    /// Number of resets so far.
+    resets: AtomicU32,
+    /// No record expires later, in microseconds.
     latest: AtomicU64,
     /// Number of operations so far that were done and not remembered.
     unremembered: AtomicU64,
@@ -62,7 +70,7 @@ impl RememberedIds {
         RememberedIds {
             segments: (0..segments).map(|_| Lock::new(Segment::default())).collect(),
             shares: Shares::new(max),
-            next: AtomicU32::new(0),
+            resets: AtomicU32::new(0),
             latest: AtomicU64::new(0),
             unremembered: AtomicU64::new(0),
             next_swept: AtomicUsize::new(0),
@@ -94,15 +102,15 @@ impl RememberedIds {
     /// Returns the decision that this operation was given before under its id.
     pub(super) fn find(
         &self,
-        secret: Secret,
+        scope: Scope,
         op: &Op<'_>,
         handle: Option<Handle>,
         now: Time,
     ) -> Option<Decision> {
-        let key = IdKey::new(op, handle.filter(|_| op.act.is_remembered())?, op.act);
+        let key = IdKey::new(handle.filter(|_| op.act.is_remembered())?, op.act);
         let record = *self.segment(key)?.find(key)?;
         let decision = record.decision.filter(|_| now < record.expires)?;
-        let reset = IdKey::of_reset(secret.scope(op));
+        let reset = IdKey::of_reset(scope);
         let was_reset = |reset: &Record| record.is_before(reset);
         let forgotten = self.segment(reset)?.find(reset).is_some_and(was_reset);
         (!forgotten).then(|| decision.decision())
@@ -112,21 +120,21 @@ impl RememberedIds {
     /// the horizon may be dropped meanwhile. Says in the decision if there was no room.
     pub(super) fn record(
         &self,
-        secret: Secret,
+        scope: Scope,
         op: &Op<'_>,
         handle: Option<Handle>,
         outcome: &mut Outcome,
         (now, horizon): (Time, Time),
     ) {
         if op.act == Act::Reset {
-            self.forget_all(secret, op, now);
+            self.forget_all(scope, op, now);
         }
         let Some(handle) = handle else { return };
         if outcome.forget_id {
-            self.forget(op, handle);
+            self.forget(handle, op.act);
         }
         let Some(expires) = outcome.remember_until else { return };
-        let key = IdKey::new(op, handle, op.act);
+        let key = IdKey::new(handle, op.act);
         let decision = CompactDecision::of(&outcome.decision);
         let remembered = decision.is_some_and(|decision| {
             let record = self.new_record(key, Shares::of(op.policy), expires, Some(decision));
@@ -139,8 +147,8 @@ impl RememberedIds {
     }
 
     /// Forgets an id, for all operations.
-    fn forget(&self, op: &Op<'_>, handle: Handle) {
-        let key = IdKey::new(op, handle, op.act);
+    fn forget(&self, handle: Handle, act: Act) {
+        let key = IdKey::new(handle, act);
         // They are all in one segment.
         let Some(mut segment) = self.segment(key) else { return };
         while let Some(record) = segment.remove_any_of(key) {
@@ -149,15 +157,16 @@ impl RememberedIds {
     }
 
     /// Forgets all ids of the subjects: a record of the reset says that older ones no longer count.
-    fn forget_all(&self, secret: Secret, op: &Op<'_>, now: Time) {
+    fn forget_all(&self, scope: Scope, op: &Op<'_>, now: Time) {
         let share = Shares::of(op.policy);
         if self.shares.is_empty(share) {
             return;
         }
-        let key = IdKey::of_reset(secret.scope(op));
+        let key = IdKey::of_reset(scope);
         let expires = now.as_micros().saturating_add(RESET_TTL);
         let expires = expires.max(self.latest.load(Ordering::Relaxed));
         let expires = Time::from_micros(expires).unwrap_or(Time::MAX);
+        self.resets.fetch_add(1, Ordering::Relaxed);
         let record = self.new_record(key, share, expires, None);
         if self.insert(record, now, now) {
             return;
@@ -180,15 +189,31 @@ impl RememberedIds {
         expires: Time,
         decision: Option<CompactDecision>,
     ) -> Record {
-        self.latest.fetch_max(expires.as_micros(), Ordering::Relaxed);
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Record { key, expires, decision, number, share }
+        if self.latest.load(Ordering::Relaxed) < expires.as_micros() {
+            let latest = expires.as_micros().saturating_add(EXPIRY_STEP);
+            self.latest.fetch_max(latest, Ordering::Relaxed);
+        }
+        // Operations of the same subjects are one queue, so those after a reset read its number or a greater one.
+        Record { key, expires, decision, resets: self.resets.load(Ordering::Relaxed), share }
+    }
+
+    /// Prefetches what remembering an operation touches, if it has an id.
+    #[inline]
+    pub(super) fn prefetch(&self, handle: Option<Handle>, act: Act) {
+        if let Some(handle) = handle {
+            let key = IdKey::new(handle, act);
+            if let Some(mut segment) = self.segment(key) {
+                segment.prefetch(key);
+            }
+        }
     }
 
     /// Inserts a record, in place of one with the same key. Returns false if there is no room.
     fn insert(&self, record: Record, now: Time, horizon: Time) -> bool {
         let Some(mut segment) = self.segment(record.key) else { return false };
-        self.remove(&mut segment, record.key);
+        if segment.replace(&record) {
+            return true;
+        }
         self.sweep(&mut segment, SWEPT_PER_RECORD, horizon);
         if !self.shares.try_add(record.share) {
             self.sweep(&mut segment, SWEPT_WHEN_FULL, now);
@@ -205,8 +230,8 @@ impl RememberedIds {
         true
     }
 
-    fn sweep(&self, segment: &mut Segment, slots: usize, horizon: Time) {
-        segment.sweep(slots, horizon, |record| self.shares.remove(record.share));
+    fn sweep(&self, segment: &mut Segment, chunks: usize, horizon: Time) {
+        segment.sweep(chunks, horizon, |record| self.shares.remove(record.share));
     }
 
     /// Sweeps some segments, the next ones in turn.
@@ -216,12 +241,6 @@ impl RememberedIds {
             if let Some(segment) = self.segments.get(next & self.segments.len().wrapping_sub(1)) {
                 self.sweep(&mut segment.lock(), SWEPT_WHEN_FULL, now);
             }
-        }
-    }
-
-    fn remove(&self, segment: &mut Segment, key: IdKey) {
-        if let Some(record) = segment.remove(key) {
-            self.shares.remove(record.share);
         }
     }
 

@@ -18,7 +18,7 @@ use super::table::memory_budget::Growth;
 use crate::hash::{Hash, Secret};
 
 /// The first bytes of a snapshot. The last of them is the version of the format.
-const MAGIC: &[u8; 8] = b"tollgat\x02";
+const MAGIC: &[u8; 8] = b"tollgat\x03";
 /// Number of bytes of the checksum at the end.
 const CHECKSUM_BYTES: usize = 4;
 

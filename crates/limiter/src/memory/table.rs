@@ -3,7 +3,7 @@
 
 pub(super) mod account;
 pub(super) mod found_record;
-mod hash_table;
+pub(super) mod hash_table;
 pub(super) mod key_budget;
 pub(super) mod layout;
 pub(super) mod memory_budget;

@@ -1,9 +1,11 @@
 //! The record of one remembered operation.
 
 use tollgate_core::storage::{CompactDecision, Handle};
-use tollgate_core::{Act, Op, Time};
+use tollgate_core::{Act, Time};
 
 use super::MAX_BYTES_PER_ID;
+use super::slots::CHUNK;
+use crate::hash::Scope;
 
 /// What a record is found by: a keyed hash of the policy, the subjects, the id and the act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,17 +17,15 @@ const ACT_BITS: u32 = 4;
 const RESET_MARK: u64 = (1 << ACT_BITS) - 1;
 
 impl IdKey {
-    /// Returns the key for an operation like `op` with another act. The handle covers the id and the
-    /// subjects.
-    pub(super) fn new(op: &Op<'_>, handle: Handle, act: Act) -> IdKey {
-        let number = Act::ALL.iter().position(|known| *known == act);
-        let [first, second] = handle.to_words();
-        IdKey([first ^ op.policy.digest(), second]).with_kind(number.unwrap_or_default() as u64)
+    /// Returns the key for an operation with this handle, which covers the policy, the subjects and the id.
+    #[inline]
+    pub(super) fn new(handle: Handle, act: Act) -> IdKey {
+        IdKey(handle.to_words()).with_kind(act as u64)
     }
 
     /// Returns the key of what a reset leaves behind.
-    pub(super) fn of_reset(scope: [u64; 2]) -> IdKey {
-        IdKey(scope).with_kind(RESET_MARK)
+    pub(super) fn of_reset(scope: Scope) -> IdKey {
+        IdKey(scope.to_words()).with_kind(RESET_MARK)
     }
 
     fn with_kind(self, kind: u64) -> IdKey {
@@ -38,10 +38,11 @@ impl IdKey {
         self.0[0]
     }
 
-    /// Returns a number that selects the place in the index: the same for all acts of one id. Other bits of it than
-    /// those that select the segment.
-    pub(super) fn place(self) -> u64 {
-        self.0[0].rotate_left(32)
+    /// Returns a number that selects the place in the index: the same for all acts of one id, and never zero. Other
+    /// bits than those that select the segment.
+    #[inline]
+    pub(super) fn place(self) -> u32 {
+        ((self.0[0] >> 32) as u32).max(1)
     }
 
     /// Returns whether both are keys of the same id.
@@ -57,29 +58,28 @@ pub(super) struct Record {
     pub(super) expires: Time,
     /// The decision; `None` in the record of a reset.
     pub(super) decision: Option<CompactDecision>,
-    /// The number of the record: later ones are greater.
-    pub(super) number: u32,
+    /// How many resets there had been.
+    pub(super) resets: u32,
     /// Which share it counts in.
     pub(super) share: u16,
 }
 
 impl Record {
-    /// Returns whether it was made before another one. Numbers wrap around, but not within the lifetime
-    /// of a record.
-    pub(super) fn is_before(&self, other: &Record) -> bool {
-        let distance = other.number.wrapping_sub(self.number);
+    /// Returns whether it was made before a reset, of which this is the record. Numbers wrap around, but not within
+    /// the lifetime of a record.
+    pub(super) fn is_before(&self, reset: &Record) -> bool {
+        let distance = reset.resets.wrapping_sub(self.resets);
         distance != 0 && distance < 1 << 31
     }
 }
 
 /// A place for a record.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) enum Slot {
     Used(Record),
     /// With the index of the next free slot.
     Free(u32),
 }
 
-// The index takes 4 bytes for each of its places, of which at least 7 in 16 are in use, and one more for what it knows
-// of the place.
-const _: () = assert!(size_of::<Slot>() + 5 * 16 / 7 < MAX_BYTES_PER_ID);
+// The index takes 8 bytes for each of its places, of which at least 3 in 8 are in use, and each chunk has 32 bytes more.
+const _: () = assert!(size_of::<Slot>() + 8 * 8 / 3 + 32 / CHUNK < MAX_BYTES_PER_ID);

@@ -1,183 +1,161 @@
 //! Some of the records, under one lock.
 
-use hashbrown::HashTable;
 use tollgate_core::Time;
 use tollgate_core::storage::walk;
 
-use super::record::{IdKey, Record, Slot};
-
-/// Number of slots that are allocated together. Records are never moved.
-const CHUNK: usize = 16;
-/// The index of no slot.
-const NONE: u32 = u32::MAX;
+use super::index::Index;
+use super::record::{IdKey, Record};
+use super::slots::Slots;
 
 /// Records by their keys, with a cursor that goes round and finds those that have expired.
+#[derive(Default)]
 pub(super) struct Segment {
-    /// The slots of the records.
-    index: HashTable<u32>,
-    #[expect(clippy::vec_box, reason = "a list that grows moves no records")]
-    chunks: Vec<Box<[Slot; CHUNK]>>,
-    /// The first free slot.
-    free: u32,
-    /// The slot that is looked at next.
-    cursor: u32,
-}
-
-impl Default for Segment {
-    fn default() -> Segment {
-        Segment { index: HashTable::new(), chunks: Vec::new(), free: NONE, cursor: 0 }
-    }
+    index: Index,
+    slots: Slots,
 }
 
 impl Segment {
     pub(super) fn find(&self, key: IdKey) -> Option<&Record> {
-        let slot = self.index.find(key.place(), |slot| self.has_key(*slot, key))?;
-        self.record(*slot)
+        self.slots.record(self.index.find(key, |slot| self.slots.has(slot, |known| known == key))?)
+    }
+
+    /// Prefetches what finding and inserting this key touches.
+    #[inline]
+    pub(super) fn prefetch(&mut self, key: IdKey) {
+        self.index.prefetch(key);
+        self.slots.prefetch();
+    }
+
+    /// Replaces a record with the same key, which is of the same policy. Returns false if there is none.
+    #[inline]
+    pub(super) fn replace(&mut self, record: &Record) -> bool {
+        let slot =
+            self.index.find(record.key, |slot| self.slots.has(slot, |key| key == record.key));
+        slot.is_some_and(|slot| self.slots.replace(slot, *record))
     }
 
     /// Inserts a record whose key is not present.
+    #[inline]
     pub(super) fn insert(&mut self, record: Record) {
-        let slot = self.take_free_slot();
-        if let Some(free) = slot_mut(&mut self.chunks, slot) {
-            *free = Slot::Used(record);
-        }
-        let chunks = &self.chunks;
-        let place = |slot: &u32| match slot_of(chunks, *slot) {
-            Some(Slot::Used(record)) => record.key.place(),
-            _ => 0,
-        };
-        self.index.insert_unique(record.key.place(), slot, place);
+        self.index.insert(record.key, self.slots.insert(record));
     }
 
     /// Removes a record.
+    #[inline]
     pub(super) fn remove(&mut self, key: IdKey) -> Option<Record> {
-        self.remove_where(key, |other| other == key)
+        self.remove_where(key, |known| known == key)
     }
 
     /// Removes one of the records of an id.
     pub(super) fn remove_any_of(&mut self, id: IdKey) -> Option<Record> {
-        self.remove_where(id, |other| other.is_of_same_id(id))
+        self.remove_where(id, |known| known.is_of_same_id(id))
     }
 
-    fn remove_where(&mut self, id: IdKey, matches: impl Fn(IdKey) -> bool) -> Option<Record> {
-        let chunks = &self.chunks;
-        let is_it = |slot: &u32| match slot_of(chunks, *slot) {
-            Some(Slot::Used(record)) => matches(record.key),
-            _ => false,
-        };
-        let (slot, _) = self.index.find_entry(id.place(), is_it).ok()?.remove();
-        self.free(slot)
-    }
-
-    /// Looks at some slots, and removes the records that have expired at `horizon`. Passes each of them to
-    /// `removed`.
-    pub(super) fn sweep(&mut self, slots: usize, horizon: Time, mut removed: impl FnMut(Record)) {
-        walk(slots.min(self.slots()));
-        for _ in 0..slots.min(self.slots()) {
-            if let Some(Slot::Used(Record { key, expires, .. })) =
-                slot_of(&self.chunks, self.cursor)
-                && *expires <= horizon
-                && let Some(record) = self.remove(*key)
-            {
-                removed(record);
-            }
-            self.advance();
+    #[inline]
+    fn remove_where(&mut self, id: IdKey, is_it: impl Fn(IdKey) -> bool) -> Option<Record> {
+        let slot = self.index.find(id, |slot| self.slots.has(slot, &is_it))?;
+        self.index.remove(id, slot);
+        let removed = self.slots.remove(slot);
+        // The last one frees the memory, but that of one chunk: a record that comes and goes, as that of a lease does,
+        // should find it again.
+        if self.index.is_empty() && self.slots.chunks() > 1 {
+            *self = Segment::default();
         }
+        removed
+    }
+
+    /// Looks at some chunks, and removes the records that have expired at `horizon`. Passes each of them to
+    /// `removed`.
+    #[inline]
+    pub(super) fn sweep(&mut self, chunks: usize, horizon: Time, mut removed: impl FnMut(Record)) {
+        for _ in 0..chunks.min(self.slots.chunks()) {
+            if self.slots.may_have_expired(horizon) {
+                self.sweep_chunk(horizon, &mut removed);
+            }
+            self.slots.advance();
+        }
+    }
+
+    /// Removes the records of the chunk at the cursor that have expired.
+    #[cold]
+    fn sweep_chunk(&mut self, horizon: Time, removed: &mut impl FnMut(Record)) {
+        let chunk = self.slots.at_cursor();
+        walk(chunk.len());
+        for slot in chunk {
+            let expired = self.slots.record(slot).filter(|record| record.expires <= horizon);
+            if let Some(Record { key, .. }) = expired.copied() {
+                self.remove(key).into_iter().for_each(&mut *removed);
+            }
+        }
+        self.slots.note_expiries();
     }
 
     /// Removes any record to make room for another one: one that has not been looked at for long.
     pub(super) fn evict(&mut self) -> Option<Record> {
-        for _ in 0..self.slots() {
-            walk(1);
-            let slot = slot_of(&self.chunks, self.cursor).copied();
-            self.advance();
-            if let Some(Slot::Used(record)) = slot {
+        for _ in 0..self.slots.chunks() {
+            let mut chunk = self.slots.at_cursor();
+            walk(chunk.len());
+            if let Some(record) = chunk.find_map(|slot| self.slots.record(slot).copied()) {
                 return self.remove(record.key);
             }
+            self.slots.advance();
         }
         None
     }
 
-    fn advance(&mut self) {
-        let next = self.cursor.wrapping_add(1);
-        self.cursor = if (next as usize) < self.slots() { next } else { 0 };
-    }
-
     /// Returns the memory that the records take.
     pub(super) fn bytes(&self) -> usize {
-        let chunks = self.chunks.len().saturating_mul(size_of::<[Slot; CHUNK]>());
-        chunks.saturating_add(self.index.allocation_size())
-    }
-
-    fn slots(&self) -> usize {
-        self.chunks.len().saturating_mul(CHUNK)
-    }
-
-    fn record(&self, slot: u32) -> Option<&Record> {
-        match slot_of(&self.chunks, slot)? {
-            Slot::Used(record) => Some(record),
-            Slot::Free(_) => None,
-        }
-    }
-
-    fn has_key(&self, slot: u32, key: IdKey) -> bool {
-        slot_of(&self.chunks, slot).is_some_and(|slot| slot.has_key(key))
-    }
-
-    fn take_free_slot(&mut self) -> u32 {
-        if self.free == NONE {
-            self.grow();
-        }
-        let slot = self.free;
-        if let Some(Slot::Free(next)) = slot_of(&self.chunks, slot) {
-            self.free = *next;
-        }
-        slot
-    }
-
-    /// Adds a chunk. Its slots become the free ones.
-    fn grow(&mut self) {
-        let first = u32::try_from(self.slots()).unwrap_or(NONE);
-        let mut next = first;
-        let mut chunk = [(); CHUNK].map(|()| {
-            next = next.wrapping_add(1);
-            Slot::Free(next)
-        });
-        if let Some(last) = chunk.last_mut() {
-            *last = Slot::Free(NONE);
-        }
-        self.chunks.push(Box::new(chunk));
-        self.free = first;
-    }
-
-    /// Frees a slot that the index no longer has. The last one frees the memory, but that of one chunk: a record that
-    /// comes and goes, as that of a lease does, should find it again.
-    fn free(&mut self, slot: u32) -> Option<Record> {
-        let next = self.free;
-        let freed = std::mem::replace(slot_mut(&mut self.chunks, slot)?, Slot::Free(next));
-        self.free = slot;
-        if self.index.is_empty() && self.chunks.len() > 1 {
-            *self = Segment::default();
-        }
-        match freed {
-            Slot::Used(record) => Some(record),
-            Slot::Free(_) => None,
-        }
+        self.slots.bytes().saturating_add(self.index.bytes())
     }
 }
 
-impl Slot {
-    fn has_key(&self, key: IdKey) -> bool {
-        matches!(self, Slot::Used(record) if record.key == key)
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tollgate_core::storage::Handle;
+    use tollgate_core::{Act, Time};
+
+    use super::{IdKey, Record, Segment};
+
+    /// Keys of which many have the same place in the index.
+    fn record(id: u64, expires: u64) -> Record {
+        let key = IdKey::new(Handle::from_words([(id % 50) << 32, id << 4]), Act::Check);
+        Record {
+            key,
+            expires: Time::from_micros(expires).unwrap(),
+            decision: None,
+            resets: 0,
+            share: 0,
+        }
     }
-}
 
-fn slot_of(chunks: &[Box<[Slot; CHUNK]>], slot: u32) -> Option<&Slot> {
-    let slot = slot as usize;
-    chunks.get(slot / CHUNK)?.get(slot % CHUNK)
-}
-
-fn slot_mut(chunks: &mut [Box<[Slot; CHUNK]>], slot: u32) -> Option<&mut Slot> {
-    let slot = slot as usize;
-    chunks.get_mut(slot / CHUNK)?.get_mut(slot % CHUNK)
+    #[test]
+    fn a_segment_behaves_as_a_map_from_which_what_has_expired_is_swept() {
+        let (mut segment, mut model, mut random) = (Segment::default(), BTreeMap::new(), 1_u64);
+        for now in 0..20_000_u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(now);
+            let (id, expires) = ((random >> 33) % 500, now + (random >> 50) % 300);
+            if random >> 62 == 0 {
+                let removed = segment.remove(record(id, 0).key);
+                assert_eq!(removed.map(|record| record.expires.as_micros()), model.remove(&id));
+            } else {
+                let new = record(id, expires);
+                if !segment.replace(&new) {
+                    segment.insert(new);
+                }
+                model.insert(id, expires);
+            }
+            let mut swept = 0;
+            segment.sweep(1, Time::from_micros(now).unwrap(), |record| {
+                assert!(record.expires.as_micros() <= now);
+                swept += 1;
+            });
+            let before = model.len();
+            model.retain(|id, _| segment.find(record(*id, 0).key).is_some());
+            assert_eq!(before - model.len(), swept);
+            let expired = model.values().filter(|expires| **expires <= now).count();
+            assert!(expired <= 16 + model.len() / 8, "{expired} of {} at {now}", model.len());
+        }
+    }
 }

@@ -16,10 +16,13 @@ impl MemoryStore {
     /// Fails if the operation is malformed, if the debt would be too large, or if the store is full
     /// and the operation cannot be denied.
     pub fn apply_one(&self, op: &Op<'_>, at: Option<Time>) -> Result<Decision, StoreError> {
-        let now = at.unwrap_or_else(|| self.clock.now());
         let Some((check, subject)) = SingleCheck::of(op) else {
-            return self.apply_alone(op, now);
+            return match op.items {
+                [item] => self.apply_to_one(op, item, at),
+                _ => self.apply_alone(op, self.now(at)),
+            };
         };
+        let now = self.now(at);
         if let Some(decision) = self.check_one_word(op.policy, subject, &check, now) {
             return Ok(decision);
         }
@@ -32,15 +35,21 @@ impl MemoryStore {
         &self,
         op: &Op<'_>,
         indices: &[Option<NonZeroU32>],
-        now: Time,
+        at: Option<Time>,
     ) -> Result<Decision, StoreError> {
         if op.items.len() == 1 {
-            return self.apply_one(op, Some(now));
+            return self.apply_one(op, at);
         }
+        let now = self.now(at);
         match self.check_several(op, indices, now) {
             Some(decision) => Ok(decision),
             None => self.apply_unpacked(op, now),
         }
+    }
+
+    #[inline]
+    pub(super) fn now(&self, at: Option<Time>) -> Time {
+        at.unwrap_or_else(|| self.clock.now())
     }
 
     /// Applies any operation, without the cached records.
@@ -56,19 +65,17 @@ impl MemoryStore {
     /// Applies an operation that is not a check of one record.
     #[inline(never)]
     pub(crate) fn apply_alone(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
-        match self.check_several(op, &[], now) {
-            Some(decision) => Ok(decision),
-            None => self.apply_unpacked(op, now),
+        match (op.items, self.check_several(op, &[], now)) {
+            (_, Some(decision)) => Ok(decision),
+            ([item], _) => self.apply_to_one(op, item, Some(now)),
+            _ => self.apply_unpacked(op, now),
         }
     }
 
     /// Applies an operation that is not a check of records alone.
     #[inline(never)]
-    fn apply_unpacked(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
+    pub(super) fn apply_unpacked(&self, op: &Op<'_>, now: Time) -> Result<Decision, StoreError> {
         self.go_on_with_round(now);
-        if let Some(result) = self.apply_to_one(op, now) {
-            return result;
-        }
         let mut result = Err(StoreError::unanswered());
         self.apply_batch(slice::from_ref(op), now, |_, given| result = given);
         result
@@ -82,7 +89,7 @@ impl Store for MemoryStore {
         at: Option<Time>,
         out: &'a mut [Result<Decision, StoreError>],
     ) -> Apply<'a> {
-        let now = at.unwrap_or_else(|| self.clock.now());
+        let now = self.now(at);
         if let ([op], [out]) = (ops, &mut *out) {
             *out = self.apply_one(op, Some(now));
             return Apply::Ready;

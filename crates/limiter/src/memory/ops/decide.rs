@@ -1,11 +1,12 @@
 //! The general path: the core decides over states that are taken out of the table meanwhile.
 
 use tollgate_core::storage::{Handle, LimitStorage as _, OpStorage as _, Outcome, State, decide};
-use tollgate_core::{Act, Decision, Op, StoreError, Time};
+use tollgate_core::{Act, Decision, Item, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards, Shards};
 use super::make_room::Needed;
 use super::states::{States, count, missing};
+use crate::hash::Scope;
 use crate::memory::store::MemoryStore;
 use crate::memory::table::account::Account;
 use crate::memory::table::memory_budget::Growth;
@@ -19,37 +20,36 @@ impl MemoryStore {
         locked: &mut LockedShards<'_>,
         now: Time,
     ) -> Result<Decision, StoreError> {
-        let handle = self.secret.handle(op);
-        if let Some(decision) = self.recall(op, handle, items.first, locked, now) {
+        let scope = if op.concerns_ids() { locked.scope(items) } else { Scope::NONE };
+        let handle = op.id.map(|id| scope.handle(id));
+        let state_of = |position: usize| {
+            let (shard, hash) = locked.shard_to_read(items.first.saturating_add(position))?;
+            shard.whole_state(hash.fingerprint_at(position))
+        };
+        if let Some(decision) = self.recall(op, (scope, handle), now, state_of) {
             return Ok(decision);
         }
         let outcome = self.decide_states(op, handle, items, locked, now)?;
-        Ok(self.remember(op, handle, outcome, now))
+        Ok(self.remember(op, (scope, handle), outcome, now))
     }
 
     /// Returns the decision that the operation was given before under its id, unless it took leases and one of them is
-    /// no longer held. The items of the operation are those from `first` on in `locked`.
-    pub(super) fn recall(
+    /// no longer held. `state_of` returns the state of an item, if it is not packed.
+    #[inline]
+    pub(super) fn recall<'s>(
         &self,
         op: &Op<'_>,
-        handle: Option<Handle>,
-        first: usize,
-        locked: &impl Shards,
+        (scope, handle): (Scope, Option<Handle>),
         now: Time,
+        state_of: impl Fn(usize) -> Option<&'s State>,
     ) -> Option<Decision> {
-        let decision = self.ids.find(self.secret, op, handle, now)?;
-        if !op.takes_leases() {
-            return Some(decision);
-        }
-        let handle = handle?;
-        for (position, item) in op.items.iter().enumerate() {
-            let (shard, hash) = locked.shard_to_read(first.saturating_add(position))?;
-            let state = shard.whole_state(hash.fingerprint_at(position));
-            if !item.limit.still_holds(state, item.cost, handle, now) {
-                return None;
-            }
-        }
-        Some(decision)
+        let decision = self.ids.find(scope, op, handle, now)?;
+        let is_held = |(position, item): (usize, &Item<'_>)| {
+            let held = |handle| item.limit.still_holds(state_of(position), item.cost, handle, now);
+            handle.is_some_and(held)
+        };
+        let still_holds = !op.takes_leases() || op.items.iter().enumerate().all(is_held);
+        still_holds.then_some(decision)
     }
 
     /// Remembers an operation that was done, if it has an id. Returns the decision.
@@ -57,13 +57,13 @@ impl MemoryStore {
     pub(super) fn remember(
         &self,
         op: &Op<'_>,
-        handle: Option<Handle>,
+        (scope, handle): (Scope, Option<Handle>),
         mut outcome: Outcome,
         now: Time,
     ) -> Decision {
         if op.concerns_ids() {
             let horizon = self.layout.horizon(now);
-            self.ids.record(self.secret, op, handle, &mut outcome, (now, horizon));
+            self.ids.record(scope, op, handle, &mut outcome, (now, horizon));
         }
         outcome.decision
     }

@@ -65,24 +65,28 @@ pub(super) fn cached_hash_of(store: &MemoryStore, policy: &Name, subject: Subjec
 }
 
 impl<'a> FewShards<'a> {
+    /// No shards. They are large to move: [`try_lock`](FewShards::try_lock) fills them in.
+    #[inline(always)]
+    pub(super) fn none() -> FewShards<'a> {
+        FewShards {
+            hashes: [Hash::NONE; MAX_SEVERAL],
+            guards: [const { None }; MAX_SEVERAL],
+            guard_of: [0; MAX_SEVERAL],
+        }
+    }
+
     /// Locks the shards of all items. Returns `None` if one of the shards is locked already.
     #[inline(always)]
-    pub(super) fn try_lock(store: &'a MemoryStore, op: &Op<'_>) -> Option<FewShards<'a>> {
-        const NO_GUARD: Option<Guard<'_, Shard>> = None;
-        let mut few = FewShards {
-            hashes: [Hash::NONE; MAX_SEVERAL],
-            guards: [NO_GUARD; MAX_SEVERAL],
-            guard_of: [0; MAX_SEVERAL],
-        };
-        let keys = op.items.iter().zip(&mut few.hashes).map(|(item, hash)| {
+    pub(super) fn try_lock(&mut self, store: &'a MemoryStore, op: &Op<'_>) -> Option<()> {
+        let keys = op.items.iter().zip(&mut self.hashes).map(|(item, hash)| {
             let salt = store.secret.salt(op.policy, item.subject);
             (salt, item.subject.key.as_bytes(), hash)
         });
         cached_hashes(store.number, keys);
         for item in 0..op.items.len() {
-            few.lock(store, item)?;
+            self.lock(store, item)?;
         }
-        Some(few)
+        Some(())
     }
 
     /// Locks the shard of an item, unless an item before it has the same.

@@ -10,7 +10,7 @@ use std::{mem, ptr};
 use smallvec::SmallVec;
 use tollgate_core::{Name, Subject};
 
-use crate::hash::Hash;
+use crate::hash::{Hash, Scope};
 use crate::lock::{Guard, Lock};
 use crate::memory::store::MemoryStore;
 use crate::memory::table::prefetch::prefetch;
@@ -73,6 +73,11 @@ impl LockedShards<'_> {
     /// Returns whether the shard with this index is one of them.
     pub(super) fn has(&self, shard_index: usize) -> bool {
         self.items.iter().any(|item| item.shard_index == shard_index)
+    }
+
+    /// Returns what the ids of an operation with these items belong to.
+    pub(super) fn scope(&self, items: ItemRange) -> Scope {
+        Scope::of(&self.items.iter().skip(items.first).take(items.count).map(|item| item.hash))
     }
 
     /// Iterates over the shards, each of them once.

@@ -1,24 +1,55 @@
 //! An operation on one limit: mostly it is decided where the state lies.
 
-use tollgate_core::storage::{LimitStorage as _, Outcome};
+use tollgate_core::storage::{Handle, LimitStorage as _, Outcome};
 use tollgate_core::{Act, Decision, Item, Op, StoreError, Time};
 
-use super::few_shards::OneShard;
-use super::locked_shards::Shards as _;
+use super::few_shards::cached_hash_of;
 use super::single_check::{Record as _, SingleCheck};
+use crate::hash::{Hash, Scope};
 use crate::memory::store::MemoryStore;
 use crate::memory::table::shard::Shard;
 
+/// What an operation on one limit is about: its item, and the hash of the subject.
+#[derive(Clone, Copy)]
+struct Located<'a> {
+    item: &'a Item<'a>,
+    hash: Hash,
+    scope: Scope,
+    handle: Option<Handle>,
+}
+
 impl MemoryStore {
-    /// Applies an operation on one limit, once if it has an id. Returns `None` if this needs the general path.
+    /// Applies an operation on one limit, once if it has an id.
+    #[inline(never)]
     pub(super) fn apply_to_one(
         &self,
         op: &Op<'_>,
+        item: &Item<'_>,
+        at: Option<Time>,
+    ) -> Result<Decision, StoreError> {
+        let hash = cached_hash_of(self, op.policy, item.subject);
+        let scope = Scope::of_one(hash);
+        let handle = op.id.map(|id| scope.handle(id));
+        // As early as possible: the memory for ids is large, and the look-up is bound by the wait for it.
+        self.ids.prefetch(handle, op.act);
+        let now = self.now(at);
+        match self.apply_located(op, &Located { item, hash, scope, handle }, now) {
+            Some(result) => result,
+            None => self.apply_unpacked(op, now),
+        }
+    }
+
+    /// Returns `None` if this needs the general path.
+    #[inline(always)]
+    fn apply_located(
+        &self,
+        op: &Op<'_>,
+        located: &Located<'_>,
         now: Time,
     ) -> Option<Result<Decision, StoreError>> {
-        let [item] = op.items else { return None };
-        let mut one = OneShard::lock(self, op)?;
-        let (shard, hash) = one.shard_to_read(0)?;
+        let Located { item, hash, scope, handle } = *located;
+        let lock = self.shard(self.shard_index(hash))?;
+        let mut shard = lock.lock();
         let fingerprint = hash.fingerprint_at(0);
         let is_whole = shard.has_whole(fingerprint);
         let is_packed = item.limit.is_packed();
@@ -27,33 +58,51 @@ impl MemoryStore {
         if !is_decided_here {
             return None;
         }
-        let handle = self.secret.handle(op);
-        if let Some(decision) = self.recall(op, handle, 0, &one, now) {
+        if is_packed && !is_whole {
+            return self.check_packed(op, located, &mut shard, now).map(Ok);
+        }
+        let state_of = |_| shard.whole_state(fingerprint);
+        if let Some(decision) = self.recall(op, (scope, handle), now, state_of) {
             return Some(Ok(decision));
         }
-        let (shard, _) = one.shard(0)?;
-        let outcome = match (is_whole, is_packed) {
-            (true, _) => self.decide_whole(op, handle, (shard, fingerprint), now),
-            (false, true) => self.check_packed(op, item, (shard, fingerprint), now).map(Ok),
-            (false, false) => self.decide_new_whole(op, handle, (shard, fingerprint), now),
+        let place = (&mut *shard, fingerprint);
+        let outcome = if is_whole {
+            self.decide_whole(op, handle, place, now)
+        } else {
+            self.decide_new_whole(op, handle, place, now)
         };
-        Some(outcome?.map(|outcome| self.remember(op, handle, outcome, now)))
+        Some(outcome?.map(|outcome| self.remember(op, (scope, handle), outcome, now)))
     }
 
-    /// Checks a limit in the record of its state, or inserts one.
+    /// Checks a limit in the record of its state, or inserts one. The operation has an id.
+    #[inline(always)]
     fn check_packed(
         &self,
         op: &Op<'_>,
-        item: &Item<'_>,
-        (shard, fingerprint): (&mut Shard, u64),
+        located: &Located<'_>,
+        shard: &mut Shard,
         now: Time,
-    ) -> Option<Outcome> {
+    ) -> Option<Decision> {
+        let Located { item, hash, scope, handle } = *located;
         let check = SingleCheck::of_item(item);
-        let decision = match shard.one_word_mut(fingerprint) {
-            Some(record) => record.check(&check, &self.layout, now),
+        let fingerprint = hash.fingerprint_at(0);
+        // On a copy, before the id is looked up: the memory for ids is on its way meanwhile.
+        let checked = shard.one_word(fingerprint).copied().map(|mut record| {
+            let decision = record.check(&check, &self.layout, now);
+            (decision, record)
+        });
+        if let Some(decision) = self.ids.find(scope, op, handle, now) {
+            return Some(decision);
+        }
+        let decision = match checked {
+            Some((decision, checked)) => {
+                *shard.one_word_mut(fingerprint)? = checked;
+                decision
+            }
             None => self.check_three_words_or_new(op.policy, shard, fingerprint, &check, now),
         };
-        Some(Outcome::of_check(op, decision?, now))
+        let outcome = Outcome::of_check(op, decision?, now);
+        Some(self.remember(op, (scope, handle), outcome, now))
     }
 }
 

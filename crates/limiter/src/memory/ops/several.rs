@@ -40,10 +40,12 @@ impl MemoryStore {
         if !is_check_of_several(op) {
             return None;
         }
-        match OneShard::lock(self, op) {
-            Some(mut one) => self.check_in_shards(op, indices, 0, &mut one, now),
-            None => self.check_in_shards(op, indices, 0, &mut FewShards::try_lock(self, op)?, now),
+        if let Some(mut one) = OneShard::lock(self, op) {
+            return self.check_in_shards(op, indices, 0, &mut one, now);
         }
+        let mut few = FewShards::none();
+        few.try_lock(self, op)?;
+        self.check_in_shards(op, indices, 0, &mut few, now)
     }
 
     /// As [`check_several`](MemoryStore::check_several), for the operation of a batch whose first item is `first`.

@@ -23,7 +23,7 @@ struct Line<const W: usize, const N: usize>([[u64; W]; N]);
 /// record is there or in one of the slots that follow without a gap, so nearly every search ends in
 /// the line where it began, and waits for memory once.
 #[derive(Debug)]
-pub(super) struct HashTable<const W: usize, const N: usize> {
+pub(crate) struct HashTable<const W: usize, const N: usize> {
     /// The number of lines is zero or a power of two.
     lines: Box<[Line<W, N>]>,
 }
@@ -56,7 +56,7 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
 
     /// Returns the memory it takes.
     #[inline]
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val::<[_]>(&self.lines)
     }
 
@@ -94,7 +94,7 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
 
     /// Prefetches the home of a fingerprint.
     #[inline]
-    pub(super) fn prefetch(&self, fingerprint: u64) {
+    pub(crate) fn prefetch(&self, fingerprint: u64) {
         if let Some(line) = self.lines.get(self.home_line(fingerprint)) {
             prefetch(line, |line| line.0[0][0]);
         }
@@ -153,11 +153,44 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
     }
 
     fn slot_of(&self, fingerprint: u64) -> Option<usize> {
-        let mut slot = self.home(fingerprint);
+        self.slot_where(fingerprint, |record| record[0] == fingerprint)
+    }
+
+    /// Finds the record for which `is_it` holds among those with the home of this fingerprint.
+    #[inline]
+    pub(crate) fn find_where(
+        &self,
+        fingerprint: u64,
+        is_it: impl Fn(&[u64; W]) -> bool,
+    ) -> Option<&[u64; W]> {
+        self.at(self.slot_where(fingerprint, is_it)?)
+    }
+
+    #[inline]
+    fn slot_where(&self, fingerprint: u64, is_it: impl Fn(&[u64; W]) -> bool) -> Option<usize> {
+        let home = self.home_line(fingerprint);
+        for (index, record) in self.lines.get(home)?.0.iter().enumerate() {
+            if record[0] == 0 {
+                return None;
+            }
+            if is_it(record) {
+                return Some(home.wrapping_mul(N).wrapping_add(index));
+            }
+        }
+        self.slot_outside_home(fingerprint, is_it)
+    }
+
+    #[cold]
+    fn slot_outside_home(
+        &self,
+        fingerprint: u64,
+        is_it: impl Fn(&[u64; W]) -> bool,
+    ) -> Option<usize> {
+        let mut slot = self.home(fingerprint).wrapping_add(N) & self.slots().wrapping_sub(1);
         loop {
-            match self.at(slot)?[0] {
-                found if found == fingerprint => return Some(slot),
-                0 => return None,
+            match self.at(slot)? {
+                free if free[0] == 0 => return None,
+                found if is_it(found) => return Some(slot),
                 _ => slot = self.after(slot),
             }
         }
@@ -165,7 +198,7 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
 
     /// Inserts a record whose fingerprint is not present yet. If the table has to grow, it drops the
     /// records that `keep` rejects. Returns how many were dropped.
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         used: &mut u32,
         record: [u64; W],
@@ -196,7 +229,18 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
         }
     }
 
+    #[inline]
     fn write_to_free_slot(&mut self, record: [u64; W]) {
+        let home = self.home_line(record[0]);
+        let Some(line) = self.lines.get_mut(home) else { return };
+        match line.0.iter_mut().find(|current| current[0] == 0) {
+            Some(free) => *free = record,
+            None => self.write_outside_home(record),
+        }
+    }
+
+    #[cold]
+    fn write_outside_home(&mut self, record: [u64; W]) {
         let mut slot = self.home(record[0]);
         while let Some(current) = self.at_mut(slot) {
             if current[0] == 0 {
@@ -218,7 +262,7 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
         u32::try_from(kept.len()).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn remove(&mut self, used: &mut u32, fingerprint: u64) -> Option<[u64; W]> {
+    pub(crate) fn remove(&mut self, used: &mut u32, fingerprint: u64) -> Option<[u64; W]> {
         let slot = self.slot_of(fingerprint)?;
         let record = self.at(slot).copied();
         self.free(used, slot);
