@@ -80,11 +80,9 @@ impl Assembly<'_> {
             "WANTED" if self.shape.runs => return Some("times * cost".into()),
             "WANTED" => return Some("cost".into()),
             "SUMMARIES" => return Some(self.summaries()),
-            "WITH_HANDLE" => return Some(self.shape.with_handle.to_string()),
             // Whether the limit takes or gives anything; if all do, that need not be asked.
             "TAKES" if self.shape.partial => return Some("cost > 0".into()),
             "TAKES" => return Some("true".into()),
-            "COUNT_DENIED" => return Some(self.counts_denied(limit).to_string()),
             // Whether anything of the subject is kept apart, or is going to be.
             "MAY_BE_APART" => return Some(self.may_be_apart(limit.subject)),
             "TAG" => return Some(format!("'{}'", tag(limit.position, rule))),
@@ -104,10 +102,27 @@ impl Assembly<'_> {
             }
             _ => match self.size_apart(limit, name) {
                 Some(size) => size,
-                None => return self.duration(name).or_else(|| self.decimal_text(limit, name)),
+                None => return self.text(limit, name),
             },
         };
         Some(number.to_string())
+    }
+
+    /// Placeholders that stand for anything else.
+    fn text(&self, limit: Context, name: &str) -> Option<String> {
+        let flag = self.flag(limit, name).map(|flag| flag.to_string());
+        flag.or_else(|| self.duration(name)).or_else(|| self.decimal_text(limit, name))
+    }
+
+    /// Placeholders for what is true or false of the script.
+    fn flag(&self, limit: Context, name: &str) -> Option<bool> {
+        Some(match name {
+            "WITH_HANDLE" => self.shape.with_handle,
+            "COUNT_DENIED" => self.counts_denied(limit),
+            // Whether the functions for blocks are defined in any case.
+            "NEEDS_BLOCKS" => self.needs_blocks(),
+            _ => return None,
+        })
     }
 
     /// Placeholders for the sizes of what lies apart from a state.
