@@ -11,7 +11,7 @@
 --
 -- Sections:
 --   read_blocks     reads the `blocks` of the index at `index_at`; defines `tail_at`, where the tail begins
---   define_blocks   defines the functions that the rule calls
+--   define_blocks   defines the functions that the rule calls, if there are blocks; else `use_blocks` does
 --   settle_blocks   keeps the tail and the blocks at their sizes, and defines `index`, as it is written
 -- The rule has `entry_of_tail` (sets `key` and `amount` of the entry of the tail at `place`), and `thaw_and_freeze`
 -- (functions that return entries of a block as they are in the tail, and of the tail as in a block). One that keeps
@@ -20,13 +20,14 @@
 -- Expects, read only:
 -- luacheck: read globals unpack pack spread sub floor read_part change_part damaged thaw freeze
 -- Expects and assigns (`limit` and `subject`: see README.md):
--- luacheck: globals limit subject tail reshaped key amount
--- luacheck: read globals blocks index_at ids firsts sums sizes blocks_apart
--- luacheck: read globals block_of put_block grow_block remove_block insert_block refill
+-- luacheck: globals limit subject tail key amount blocks_apart grown
+-- luacheck: globals forget_blocks passed drop_passed block_for place_after drop_last key_at settle_tail
+-- luacheck: globals block_of put_block grow_block refill
+-- luacheck: read globals blocks index_at ids firsts sums sizes use_blocks
 -- `entry_of_tail` reads `place`.
 -- luacheck: ignore 213
 -- Placeholders (see README.md):
--- luacheck: read globals ENTRY_BYTES TAIL_BYTES MAX_INLINE MAX_BLOCK MAX_BLOCKS
+-- luacheck: read globals ENTRY_BYTES TAIL_BYTES MAX_INLINE MAX_BLOCK MAX_BLOCKS NEEDS_BLOCKS
 
 --: read_blocks
 local ids, firsts, sums, sizes, tail_at = {}, {}, {}, {}, index_at + blocks * 20
@@ -42,15 +43,33 @@ if blocks > 0 then
 end
 
 --: define_blocks
+-- A state without blocks that needs none is spared most of these functions: defining them takes longer than a check.
+local blocks_apart, grown
+local block_of, put_block, grow_block, forget_blocks, passed, drop_passed, block_for, place_after, refill, drop_last
+local key_at, settle_tail
+-- How many entries lie apart.
+local function apart_count()
+  local count = 0
+  for _, size in ipairs(sizes) do count = count + size end
+  return count
+end
+local function use_blocks()
+  if not blocks_apart then
+    --+ define_block_functions
+  end
+end
+if NEEDS_BLOCKS or blocks > 0 then use_blocks() end
+
+--: define_block_functions
 --+ open_apart
-local blocks_apart, reshaped = limit.apart, false
--- The numbers of the blocks that have got entries in this call.
-local grown = {}
+-- `grown` has the numbers of the blocks that have got entries in this call.
+blocks_apart, grown = limit.apart, {}
+local reshaped = false
 -- An earlier load of this call may have changed blocks in vain.
 for field in pairs(blocks_apart.changed) do
   if field:find('^[bf]') then blocks_apart.parts[field], blocks_apart.changed[field] = nil, nil end
 end
-local function block_of(i)
+function block_of(i)
   local block = read_part(blocks_apart, 'b' .. ids[i])
   if not block or #block ~= sizes[i] * ENTRY_BYTES then damaged() end
   return block
@@ -60,7 +79,7 @@ local function remove_block(i)
   for _, list in ipairs({ ids, firsts, sums, sizes }) do table.remove(list, i) end
 end
 -- Changes a block; its sum grows by so much.
-local function put_block(i, block, by)
+function put_block(i, block, by)
   reshaped = true
   if block == '' then
     remove_block(i)
@@ -71,7 +90,7 @@ local function put_block(i, block, by)
   end
 end
 -- The same where entries are added to it.
-local function grow_block(i, block, by)
+function grow_block(i, block, by)
   grown[ids[i]] = true
   put_block(i, block, by)
 end
@@ -86,19 +105,13 @@ local function insert_block(i, block, sum)
   table.insert(sizes, i, 0)
   grow_block(i, block, 0)
 end
-local function forget_blocks()
+function forget_blocks()
   for i = #ids, 1, -1 do remove_block(i) end
   --+ unmark_blocks
 end
--- How many entries lie apart.
-local function apart_count()
-  local count = 0
-  for _, size in ipairs(sizes) do count = count + size end
-  return count
-end
 -- The sum of the entries apart whose key is not later; how many whole blocks they are, how many bytes of the next
 -- one, and the sum of these.
-local function passed(bound)
+function passed(bound)
   local sum, past, count = 0, 0, #ids
   while past < count and firsts[past + 1] <= bound
     and (past + 1 < count and firsts[past + 2] or (unpack('<I7', tail))) <= bound do
@@ -117,7 +130,7 @@ local function passed(bound)
   return sum + partly, past, place - 1, partly
 end
 -- Drops what `passed` has found.
-local function drop_passed(past, bytes, partly)
+function drop_passed(past, bytes, partly)
   if past > 0 then
     for i = 1, past do
       change_part(blocks_apart, 'b' .. ids[i], false)
@@ -131,13 +144,13 @@ local function drop_passed(past, bytes, partly)
   end
 end
 -- The last block that begins no later than this.
-local function block_for(key)
+function block_for(key)
   local i = #ids
   while i > 1 and firsts[i] > key do i = i - 1 end
   return i
 end
 -- How many bytes of a block the entries take whose key is not later.
-local function place_after(block, key)
+function place_after(block, key)
   local first, past = 0, #block / ENTRY_BYTES
   while first < past do
     local middle = floor((first + past) / 2)
@@ -146,7 +159,7 @@ local function place_after(block, key)
   return first * ENTRY_BYTES
 end
 -- If the tail is empty, the last block becomes the tail.
-local function refill()
+function refill()
   if tail == '' and #ids > 0 then
     local block = block_of(#ids)
     remove_block(#ids)
@@ -154,7 +167,7 @@ local function refill()
   end
 end
 -- Takes away up to `left`, which is more than the tail had, from the last blocks. Returns what is left of it.
-local function drop_last(left)
+function drop_last(left)
   while #ids > 0 and sums[#ids] <= left do
     left = left - sums[#ids]
     remove_block(#ids)
@@ -163,7 +176,7 @@ local function drop_last(left)
   return left
 end
 -- The key of the entry with which all so far amount to so much.
-local function key_at(wanted)
+function key_at(wanted)
   local sum, i = 0, 1
   while ids[i] and sum + sums[i] < wanted do
     sum, i = sum + sums[i], i + 1
@@ -183,37 +196,42 @@ local function key_at(wanted)
     if sum >= wanted then return key end
   end
 end
+-- Keeps the tail and the blocks at their sizes.
+function settle_tail()
+  refill()
+  while #tail > 2 * MAX_INLINE * TAIL_BYTES do
+    local block, sum = freeze(sub(tail, 1, MAX_INLINE * TAIL_BYTES)), 0
+    for place = 1, #block, ENTRY_BYTES do sum = sum + unpack('<xxxxxxxI7', block, place) end
+    tail = sub(tail, MAX_INLINE * TAIL_BYTES + 1)
+    if #ids > 0 and sizes[#ids] + MAX_INLINE <= MAX_BLOCK * 3 / 4 then
+      grow_block(#ids, block_of(#ids) .. block, sum)
+    else
+      insert_block(#ids + 1, block, sum)
+    end
+  end
+  if reshaped then
+    for i = #ids, 1, -1 do
+      while ids[i] and sizes[i] > MAX_BLOCK do
+        local block, half, sum = block_of(i), MAX_BLOCK / 2 * ENTRY_BYTES, 0
+        local rest = sub(block, half + 1)
+        for place = 1, #rest, ENTRY_BYTES do sum = sum + unpack('<xxxxxxxI7', rest, place) end
+        put_block(i, sub(block, 1, half), -sum)
+        insert_block(i + 1, rest, sum)
+        i = i + 1
+      end
+    end
+    for i = #ids, 1, -1 do
+      if ids[i + 1] and sizes[i] + sizes[i + 1] <= MAX_BLOCK * 3 / 4 then
+        grow_block(i, block_of(i) .. block_of(i + 1), sums[i + 1])
+        remove_block(i + 1)
+      end
+    end
+  end
+end
 
 --: settle_blocks
-refill()
-while #tail > 2 * MAX_INLINE * TAIL_BYTES do
-  local block, sum = freeze(sub(tail, 1, MAX_INLINE * TAIL_BYTES)), 0
-  for place = 1, #block, ENTRY_BYTES do sum = sum + unpack('<xxxxxxxI7', block, place) end
-  tail = sub(tail, MAX_INLINE * TAIL_BYTES + 1)
-  if #ids > 0 and sizes[#ids] + MAX_INLINE <= MAX_BLOCK * 3 / 4 then
-    grow_block(#ids, block_of(#ids) .. block, sum)
-  else
-    insert_block(#ids + 1, block, sum)
-  end
-end
-if reshaped then
-  for i = #ids, 1, -1 do
-    while ids[i] and sizes[i] > MAX_BLOCK do
-      local block, half, sum = block_of(i), MAX_BLOCK / 2 * ENTRY_BYTES, 0
-      local rest = sub(block, half + 1)
-      for place = 1, #rest, ENTRY_BYTES do sum = sum + unpack('<xxxxxxxI7', rest, place) end
-      put_block(i, sub(block, 1, half), -sum)
-      insert_block(i + 1, rest, sum)
-      i = i + 1
-    end
-  end
-  for i = #ids, 1, -1 do
-    if ids[i + 1] and sizes[i] + sizes[i + 1] <= MAX_BLOCK * 3 / 4 then
-      grow_block(i, block_of(i) .. block_of(i + 1), sums[i + 1])
-      remove_block(i + 1)
-    end
-  end
-end
+if #tail > 2 * MAX_INLINE * TAIL_BYTES then use_blocks() end
+if blocks_apart then settle_tail() end
 --+ mark_blocks
 local index = ''
 if #ids > 0 then

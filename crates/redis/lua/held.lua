@@ -10,7 +10,7 @@
 --
 -- Expects, read only:
 -- luacheck: read globals args at time handle unpack pack sub held
--- luacheck: read globals ids tail_at passed drop_passed forget_blocks block_of block_for grow_block
+-- luacheck: read globals use_blocks ids tail_at passed drop_passed forget_blocks block_of block_for grow_block
 -- luacheck: read globals place_after refill drop_last key_at apart_count index
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary own
@@ -40,13 +40,13 @@ if limit.body_at then
     --+ drop_ended
   else
     used, reset_at = 0, 0
-    forget_blocks()
+    if blocks > 0 then forget_blocks() end
   end
 end
 
 --: drop_ended
 tail = sub(subject.value, tail_at, past - 1)
-do
+if #ids > 0 then
   local sum, past_blocks, bytes, partly = passed(now)
   used = used - sum
   drop_passed(past_blocks, bytes, partly)
@@ -102,6 +102,7 @@ elseif #ids > 0 and lease_end < unpack('<I7', tail) then
   local bytes = place_after(block, lease_end)
   grow_block(i, sub(block, 1, bytes) .. inserted .. sub(block, bytes + 1), amount)
 else
+  use_blocks()
   local bytes = place_after(tail, lease_end)
   tail = sub(tail, 1, bytes) .. inserted .. sub(tail, bytes + 1)
 end
@@ -210,13 +211,16 @@ if live then
   limit.new_body = pack('<I4I7I2', 9 + #index + #tail, used, #ids) .. index .. tail
   limit.new_expiry = reset_at
 else
-  forget_blocks()
+  if blocks > 0 then forget_blocks() end
   limit.new_body, limit.new_expiry = false, 0
 end
 
 --: summarize
 if live then
   local fits_at = 0
-  if used + cost > capacity and cost <= capacity then fits_at = key_at(used + cost - capacity) end
+  if used + cost > capacity and cost <= capacity then
+    use_blocks()
+    fits_at = key_at(used + cost - capacity)
+  end
   summary = pack('<I7I7I7', used, fits_at, reset_at)
 end

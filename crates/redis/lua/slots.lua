@@ -11,7 +11,7 @@
 -- Expects, read only:
 -- luacheck: read globals args time at unpack pack sub floor
 -- luacheck: read globals ids tail_at passed drop_passed forget_blocks block_of block_for put_block place_after
--- luacheck: read globals refill drop_last key_at apart_count index
+-- luacheck: read globals use_blocks refill drop_last key_at apart_count index
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary
 -- Expects, in the sections about reservations:
@@ -46,7 +46,7 @@ if limit.body_at then
     --+ count_used
   else
     old_width, old_life, total, count_bytes, slot_format, tail, reset_at = width, life, 0, 1, '<I7I1', '', 0
-    forget_blocks()
+    if blocks > 0 then forget_blocks() end
   end
 end
 
@@ -54,7 +54,8 @@ end
 -- What counts at `now`.
 used = total
 do
-  local sum, past_blocks = passed(now - old_life)
+  local sum, past_blocks = 0, 0
+  if #ids > 0 then sum, past_blocks = passed(now - old_life) end
   used = used - sum
   if past_blocks == #ids then
     local place = 1
@@ -127,9 +128,11 @@ end
 do
   local slot_bytes = 7 + count_bytes
   local newest, place = unpack('<I7', tail, #tail - count_bytes - 6), 1
-  local sum, past_blocks, bytes, partly = passed(newest - old_life)
-  total = total - sum
-  drop_passed(past_blocks, bytes, partly)
+  if #ids > 0 then
+    local sum, past_blocks, bytes, partly = passed(newest - old_life)
+    total = total - sum
+    drop_passed(past_blocks, bytes, partly)
+  end
   if #ids == 0 then
     local start, count = unpack(slot_format, tail, 1)
     while start + old_life <= newest do
@@ -183,7 +186,7 @@ do
     --+ add
     --+ drop_expired
   else
-    forget_blocks()
+    if blocks > 0 then forget_blocks() end
     old_width, old_life, total, count_bytes, slot_format, tail = width, life, used + cost, 1, '<I7I1', ''
     replace(1, 1, start, total)
   end
@@ -229,7 +232,7 @@ if live then
     .. index .. tail
   limit.new_expiry = unpack('<I7', tail, #tail - count_bytes - 6) + old_life
 else
-  forget_blocks()
+  if blocks > 0 then forget_blocks() end
   limit.new_body, limit.new_expiry = false, 0
 end
 
@@ -250,6 +253,7 @@ limit.summarize = function()
   if pending > 0 then resets = now - now % width + life end
   if used + cost > capacity and cost <= capacity then
     local converted = pending > 0 and (old_width ~= width or old_life ~= life)
+    use_blocks()
     local oldest = not converted and key_at(total + pending + cost - capacity)
     fits_at = oldest and oldest + old_life or resets
   end
@@ -270,7 +274,10 @@ if live then
   if newest > now then now = newest end
   if now < newest + old_life then
     --+ count_used
-    if used + cost > capacity and cost <= capacity then fits_at = key_at(total + cost - capacity) + old_life end
+    if used + cost > capacity and cost <= capacity then
+      use_blocks()
+      fits_at = key_at(total + cost - capacity) + old_life
+    end
     summary = pack('<I7I7I7', used, fits_at, newest + old_life)
   end
 end

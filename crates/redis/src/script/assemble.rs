@@ -168,6 +168,11 @@ impl Assembly<'_> {
             || !matches!(self.shape.act, Act::Check | Act::Charge | Act::Peek)
     }
 
+    /// Whether an operation nearly always calls the functions for blocks. One that adds to the newest entries does not.
+    pub(super) fn needs_blocks(&self) -> bool {
+        !matches!(self.shape.act, Act::Check | Act::Charge | Act::Peek)
+    }
+
     /// A context for sections that belong to no limit; its argument is what follows all limits.
     pub(super) fn no_limit(&self) -> Context {
         let index = self.shape.limits.len();

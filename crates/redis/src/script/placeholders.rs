@@ -50,8 +50,18 @@ impl Assembly<'_> {
     }
 
     fn placeholder(&self, limit: Context, name: &str) -> Option<String> {
-        let (subjects, rule) = (self.shape.subject_count(), limit.kind.number());
-        let number = match name {
+        let number = self.number(limit, name).or_else(|| self.size_apart(limit, name));
+        number
+            .map(|number| number.to_string())
+            .or_else(|| self.text(limit, name))
+            .or_else(|| self.duration(name))
+            .or_else(|| self.decimal_text(limit, name))
+    }
+
+    /// Placeholders for small numbers.
+    fn number(&self, limit: Context, name: &str) -> Option<usize> {
+        let subjects = self.shape.subject_count();
+        Some(match name {
             "ARGUMENT" => self.argument_of(limit.index),
             "POSITION" => limit.position,
             "SUBJECT_KEY" => limit.subject + 1,
@@ -75,40 +85,40 @@ impl Assembly<'_> {
             "RUNS_AT" => self.runs_at(),
             "RUN_BYTES" => self.run_bytes(),
             "TAIL_BYTES" if limit.kind == RuleKind::Held => LEASE_BYTES,
-            "TAIL_BYTES" => return Some("(7 + count_bytes)".into()),
+            _ => return None,
+        })
+    }
+
+    /// Placeholders for expressions and strings.
+    fn text(&self, limit: Context, name: &str) -> Option<String> {
+        let rule = limit.kind.number();
+        Some(match name {
+            "TAIL_BYTES" => "(7 + count_bytes)".into(),
             // What must fit: the cost, or that of several equal checks.
-            "WANTED" if self.shape.runs => return Some("times * cost".into()),
-            "WANTED" => return Some("cost".into()),
-            "SUMMARIES" => return Some(self.summaries()),
-            "NO_HANDLE" => return Some(format!("'{}'", "\\0".repeat(HASH_BYTES))),
-            "WITH_HANDLE" => return Some(self.shape.with_handle.to_string()),
+            "WANTED" if self.shape.runs => "times * cost".into(),
+            "WANTED" => "cost".into(),
+            "SUMMARIES" => self.summaries(),
+            "NO_HANDLE" => format!("'{}'", "\\0".repeat(HASH_BYTES)),
+            "WITH_HANDLE" => self.shape.with_handle.to_string(),
             // Whether the limit takes or gives anything; if all do, that need not be asked.
-            "TAKES" if self.shape.partial => return Some("cost > 0".into()),
-            "TAKES" => return Some("true".into()),
-            "COUNT_DENIED" => return Some(self.counts_denied(limit).to_string()),
+            "TAKES" if self.shape.partial => "cost > 0".into(),
+            "TAKES" => "true".into(),
+            "COUNT_DENIED" => self.counts_denied(limit).to_string(),
+            // Whether the functions for blocks are defined in any case.
+            "NEEDS_BLOCKS" => self.needs_blocks().to_string(),
             // Whether anything of the subject is kept apart, or is going to be.
-            "MAY_BE_APART" => return Some(self.may_be_apart(limit.subject)),
-            "TAG" => return Some(format!("'{}'", tag(limit.position, rule))),
-            "TAG_WITH_RESERVATIONS" => return Some(format!("'{}'", tag(limit.position, rule + 8))),
-            "BODY_BYTES" => return Some(body_bytes_in_lua(self, limit)),
-            "ALL_BODY_BYTES" => {
-                return Some(BODY_BYTES.map(|bytes| bytes.to_string())[1..].join(", "));
-            }
-            "VERSION_CHAR" => return Some(format!("'\\{VERSION}'")),
+            "MAY_BE_APART" => self.may_be_apart(limit.subject),
+            "TAG" => format!("'{}'", tag(limit.position, rule)),
+            "TAG_WITH_RESERVATIONS" => format!("'{}'", tag(limit.position, rule + 8)),
+            "BODY_BYTES" => body_bytes_in_lua(self, limit),
+            "ALL_BODY_BYTES" => BODY_BYTES.map(|bytes| bytes.to_string())[1..].join(", "),
+            "VERSION_CHAR" => format!("'\\{VERSION}'"),
             // For a commit, the reply of what was reserved came with the argument.
-            "KEPT_REPLY" if self.shape.commits.is_some() => {
-                return Some("sub(args, rest_at)".into());
-            }
-            "KEPT_REPLY" => return Some("sub(args, rest_at) .. reply".into()),
-            "MIN_DECAY" | "MAX_DECAY" | "MIN_MINIMUM" | "MAX_MINIMUM" => {
-                return bound_of_fade(name);
-            }
-            _ => match self.size_apart(limit, name) {
-                Some(size) => size,
-                None => return self.duration(name).or_else(|| self.decimal_text(limit, name)),
-            },
-        };
-        Some(number.to_string())
+            "KEPT_REPLY" if self.shape.commits.is_some() => "sub(args, rest_at)".into(),
+            "KEPT_REPLY" => "sub(args, rest_at) .. reply".into(),
+            "MIN_DECAY" | "MAX_DECAY" | "MIN_MINIMUM" | "MAX_MINIMUM" => bound_of_fade(name)?,
+            _ => return None,
+        })
     }
 
     /// Placeholders for the sizes of what lies apart from a state.
