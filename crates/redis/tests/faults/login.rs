@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! ACL SETUSER limits on >PASSWORD resetkeys ~tg:* resetchannels -@all
-//!     +eval +evalsha +get +psetex +del +pttl +pexpire +hget +hmget +hset +hdel +time +ping
+//!     +eval +evalsha +get +psetex +del +pttl +pexpire +hget +hset +hdel +time +ping
 //! ```
 //!
 //! On a cluster also `+cluster|slots +asking`. `PING` is sent by `connect`, not by `build`. `tg` is the prefix.
@@ -16,9 +16,9 @@ use crate::client::{Client, OpResult, patient, unavailable};
 use crate::errors::with_causes;
 use crate::operations::{KeyedPolicy, Operation};
 
-const COMMANDS: [&str; 13] = [
-    "eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "hget", "hmget", "hset", "hdel",
-    "time", "ping",
+const COMMANDS: [&str; 12] = [
+    "eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "hget", "hset", "hdel", "time",
+    "ping",
 ];
 
 /// Allows a user these commands and no others.

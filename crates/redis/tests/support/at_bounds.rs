@@ -160,6 +160,11 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
+    /// Returns those of some limits that are measured.
+    fn chosen<'l>(&self, lines: &[&'l str]) -> Vec<&'l str> {
+        lines.iter().copied().filter(|line| line.starts_with(&self.begin)).collect()
+    }
+
     /// Calls a function for each limit, alone and four times.
     fn each(
         &self,
@@ -168,7 +173,7 @@ impl Choice {
         meter: &mut dyn Meter,
         measure: impl Fn(&Bench<'_>),
     ) {
-        for line in lines.iter().filter(|line| line.starts_with(&self.begin)) {
+        for line in lines {
             for limits in [&[*line][..], &[*line; 4]] {
                 let name = limits.join("-").replace([' ', '/', '.'], "-");
                 let policy = policy(name.get(..60).unwrap_or(&name), limits);
@@ -187,7 +192,7 @@ impl Choice {
 
     /// Measures all operations on a key with as many open reservations as there can be.
     pub(crate) fn with_open_reservations(&self, store: &RedisStore, meter: &mut dyn Meter) {
-        self.each(&ROOMY, store, meter, |bench| {
+        self.each(&self.chosen(&ROOMY), store, meter, |bench| {
             bench.fill(Act::Reserve, RESERVATIONS);
             bench.measure_all();
             bench.measure_reservations(RESERVATIONS);
@@ -197,7 +202,7 @@ impl Choice {
     /// Measures all operations on a key with nearly as many slots or leases as there can be, and then also with open
     /// reservations.
     pub(crate) fn with_crowded_entries(&self, store: &RedisStore, meter: &mut dyn Meter) {
-        self.each(&CROWDED, store, meter, |bench| {
+        self.each(&self.chosen(&CROWDED), store, meter, |bench| {
             bench.fill(Act::Charge, ENTRIES);
             bench.measure_all();
             if bench.gives_leases() {
@@ -208,17 +213,17 @@ impl Choice {
         });
     }
 
-    /// Measures checks of a key with nothing else.
+    /// Measures checks of a key with nothing else, by one limit and by four.
     pub(crate) fn plain_check(&self, store: &RedisStore, meter: &mut dyn Meter) {
-        let (meter, next) = (RefCell::new(meter), Cell::new(0));
-        let policy = policy("plain", &ROOMY[..1]);
-        let bench = Bench { runtime: &self.runtime, store, meter, calls: self.calls, policy, next };
-        bench.measure(PLAIN_CHECK, |_| vec![bench.operation(Act::Check, 1, None)], |_| None);
+        self.each(&ROOMY[..1], store, meter, |bench| {
+            bench.measure(PLAIN_CHECK, |_| vec![bench.operation(Act::Check, 1, None)], |_| None);
+            bench.apply(&[bench.operation(Act::Reset, 0, None)]);
+        });
     }
 
     /// Measures all operations on a key with fewer reservations, slots and leases.
     pub(crate) fn below_the_bounds(&self, store: &RedisStore, meter: &mut dyn Meter) {
-        self.each(&ROOMY, store, meter, |bench| {
+        self.each(&self.chosen(&ROOMY), store, meter, |bench| {
             bench.fill(Act::Charge, BELOW);
             if bench.gives_leases() {
                 bench.measure_leases(BELOW);
