@@ -26,6 +26,7 @@ mod pack;
 mod packed;
 mod params;
 mod reservation;
+mod slot_list;
 mod slots;
 mod state;
 mod status;
@@ -93,16 +94,17 @@ macro_rules! for_rule {
     };
 }
 
-/// Evaluates the same expression for any rule whose states can be packed.
+/// Evaluates the same expression for any rule whose states can be packed, at least some of them.
 macro_rules! for_packed_rule {
     ($rule:expr, $one:ident => $do:expr, others => $others:expr) => {
         match $rule {
             Rule::Flow($one) => $do,
             Rule::Drip($one) => $do,
             Rule::Window($one) => $do,
+            Rule::Slots($one) => $do,
             Rule::Estimate($one) => $do,
             Rule::Fade($one) => $do,
-            Rule::Slots(_) | Rule::Held(_) | Rule::Unlimited => $others,
+            Rule::Held(_) | Rule::Unlimited => $others,
         }
     };
 }
@@ -208,6 +210,11 @@ impl Rule {
 
     #[inline]
     pub(crate) fn is_packed(&self) -> bool {
+        for_packed_rule!(self, _rule => !matches!(self, Rule::Slots(_)), others => false)
+    }
+
+    #[inline]
+    pub(crate) fn may_be_packed(&self) -> bool {
         for_packed_rule!(self, _rule => true, others => false)
     }
 

@@ -232,7 +232,8 @@ fn most_limits_have_a_fast_path() {
         ("request-window 10/h", (true, false)),
         ("sliding-window 10/h", (true, false)),
         ("ar1 max 10 decay 2 resolution 1s", (true, false)),
-        ("sliding-log 10/h", (false, false)),
+        ("sliding-log 10/h", (true, false)),
+        ("sliding-counters 10/h", (true, false)),
         ("concurrency 10 ttl 1s", (false, false)),
         ("gcra 100/s count-denied", (false, false)),
     ] {

@@ -16,9 +16,13 @@ pub trait LimitStorage: Sealed {
     #[must_use]
     fn may_fit_one_word(&self) -> bool;
 
-    /// Returns whether its states can be packed, as those of slots and leases cannot.
+    /// Returns whether all of its states can be packed, as those of slots and leases cannot.
     #[must_use]
     fn is_packed(&self) -> bool;
+
+    /// Returns whether some of its states can be packed, as those of one slot can.
+    #[must_use]
+    fn may_be_packed(&self) -> bool;
 
     /// Returns the terms its states are written under; `None` if they cannot be packed.
     #[must_use]
@@ -174,6 +178,11 @@ impl LimitStorage for Limit {
     #[inline]
     fn is_packed(&self) -> bool {
         self.rule().is_packed()
+    }
+
+    #[inline]
+    fn may_be_packed(&self) -> bool {
+        self.rule().may_be_packed()
     }
 
     #[inline]

@@ -6,6 +6,7 @@ use super::fade::{Fade, float, whole};
 use super::flow::Flow;
 use super::pack::{Pack, Words};
 use super::packed::Packed;
+use super::slots::Slots;
 use super::status::status;
 use super::terms::RuleTerms;
 use super::window::{Alignment, Window};
@@ -89,6 +90,7 @@ impl Packed {
         match self.terms().0 {
             RuleTerms::Flow(pace) => of(&Flow::at(pace, max), words, now, cost),
             RuleTerms::Drip(leak) => of(&Drip::new(max, leak.drip, leak.every), words, now, cost),
+            RuleTerms::Slots(timing) => of(&Slots::with(timing, max), words, now, cost),
             // The bounds of the window are in the state, so the alignment is not used.
             RuleTerms::Window(_) => {
                 of(&Window::new(max, Alignment::Request(Span::ZERO)), words, now, cost)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::act::Act;
 
 /// Minimum number of elements that a list has room for once it has any.
-const MIN_ROOM: usize = 4;
+pub(super) const MIN_ROOM: usize = 4;
 /// What the allocator takes for a list beside its elements: a header of 8 bytes, and the rounding to 16, as with glibc.
 const OVERHEAD: usize = 16;
 /// A list with room for more than this times its elements gives most of it back.

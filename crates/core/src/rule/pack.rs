@@ -7,7 +7,7 @@ use crate::time::Time;
 /// above.
 pub(super) type Words = [u64; 3];
 
-/// A rule whose state fits in three words, next to the terms it was written under.
+/// A rule whose states fit in three words, all or some of them, next to the terms they were written under.
 pub(super) trait Pack: Counting {
     /// The numbers of a limit that a state is written under.
     type Terms: Copy + PartialEq;
@@ -15,7 +15,13 @@ pub(super) trait Pack: Counting {
     /// Returns the terms that this limit writes its states under.
     fn terms(&self) -> Self::Terms;
 
-    /// Splits a state into its terms and words.
+    /// Returns whether a state fits in the words.
+    #[inline(always)]
+    fn is_small(_: &Self::State) -> bool {
+        true
+    }
+
+    /// Splits a state that [fits](Pack::is_small) into its terms and words.
     fn pack(state: &Self::State) -> (Self::Terms, Words);
 
     /// Joins terms and words to a state; `None` if the words are invalid.

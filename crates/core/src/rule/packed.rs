@@ -1,7 +1,7 @@
 //! States of three words, for stores that keep them in place.
 //!
-//! Five of the seven rules need at most three numbers for a key, next to those of the limit it was
-//! written under, which many keys share. A store keeps the [words](Packed::words) with each key and
+//! Five of the seven rules need at most three numbers for a key, and slots do while there is one, next to those of the
+//! limit it was written under, which many keys share. A store keeps the [words](Packed::words) with each key and
 //! the [`Terms`] once.
 //!
 //! A check over such words is a fast path beside [`decide`](crate::storage::decide), without an
@@ -13,6 +13,7 @@ use super::estimate::Estimate;
 use super::fade::Fade;
 use super::flow::Flow;
 use super::pack::{Pack, Words};
+use super::slots::Slots;
 use super::state::{AnyEntry, RuleState, State};
 use super::status::{fits, live, live_status, status};
 use super::terms::{RuleTerms, Terms};
@@ -61,6 +62,7 @@ impl Packed {
         match self.terms.0 {
             RuleTerms::Flow(terms) => of::<Flow>(terms, self.words),
             RuleTerms::Drip(terms) => of::<Drip>(terms, self.words),
+            RuleTerms::Slots(terms) => of::<Slots>(terms, self.words),
             RuleTerms::Window(terms) => of::<Window>(terms, self.words),
             RuleTerms::Estimate(terms) => of::<Estimate>(terms, self.words),
             RuleTerms::Fade(terms) => of::<Fade>(terms, self.words),
@@ -103,15 +105,14 @@ impl Packed {
 }
 
 impl State {
-    /// Returns the state in three words; `None` if it needs more, as open reservations, slots and
-    /// leases do.
+    /// Returns the state in three words; `None` if it needs more, as open reservations, several slots and leases do.
     #[must_use]
     pub fn packed(&self) -> Option<Packed> {
         fn of<R: Pack>(entry: &Entry<R::State>) -> Option<Packed>
         where
             R::Terms: Into<RuleTerms>,
         {
-            let (terms, words) = R::pack(entry.state_alone()?);
+            let (terms, words) = R::pack(entry.state_alone().filter(|state| R::is_small(state))?);
             Some(Packed { terms: Terms(terms.into()), words })
         }
         match &self.0 {
@@ -120,7 +121,8 @@ impl State {
             AnyEntry::Window(entry) => of::<Window>(entry),
             AnyEntry::Estimate(entry) => of::<Estimate>(entry),
             AnyEntry::Fade(entry) => of::<Fade>(entry),
-            AnyEntry::Slots(_) | AnyEntry::Held(_) => None,
+            AnyEntry::Slots(entry) => of::<Slots>(entry),
+            AnyEntry::Held(_) => None,
         }
     }
 }
@@ -136,6 +138,7 @@ impl From<Packed> for State {
         match packed.terms.0 {
             RuleTerms::Flow(terms) => of::<Flow>(terms, packed.words),
             RuleTerms::Drip(terms) => of::<Drip>(terms, packed.words),
+            RuleTerms::Slots(terms) => of::<Slots>(terms, packed.words),
             RuleTerms::Window(terms) => of::<Window>(terms, packed.words),
             RuleTerms::Estimate(terms) => of::<Estimate>(terms, packed.words),
             RuleTerms::Fade(terms) => of::<Fade>(terms, packed.words),
@@ -173,7 +176,7 @@ pub(super) fn check_words<R: Pack>(
         state = None;
     }
     rule.take(&mut state, at, cost, None).ok()?;
-    let state = state?;
+    let state = state.filter(R::is_small)?;
     let at = now.max(R::instant(&state));
     let left = rule.room_left(before, cost, &state, at);
     let status = live_status(rule, Some(&state), now, at, left, cost);

@@ -10,12 +10,12 @@
 //! **What it costs.** Two numbers for every slot that was used: at most `window / width + 2` slots,
 //! and for the log one slot for every instant that took cost.
 
-use std::collections::VecDeque;
-
 use super::counting::{Counting, InPlace, MAX_COUNT, MAX_ENTRIES, Taken};
 use super::footprint::ListSize;
 use super::handle::Handle;
+use super::pack::{Pack, Words};
 use super::params::RuleParams;
+use super::slot_list::{Slot, SlotList};
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 use crate::walked::walk;
@@ -38,17 +38,11 @@ pub(crate) struct Slots {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
-    pub(super) start: Time,
-    pub(super) count: u64,
-}
-
-#[derive(Debug, Clone)]
 pub(crate) struct SlotsState {
     pub(super) timing: SlotTiming,
     total: u64,
     /// Never empty; oldest first.
-    pub(super) slots: VecDeque<Slot>,
+    pub(super) slots: SlotList,
 }
 
 impl Slots {
@@ -57,6 +51,10 @@ impl Slots {
     pub(crate) fn new(capacity: u64, window: Span, width: Span, strict: bool) -> Slots {
         let life = if strict { window.plus(width) } else { window };
         Slots { capacity, timing: SlotTiming { width, life } }
+    }
+
+    pub(super) fn with(timing: SlotTiming, capacity: u64) -> Slots {
+        Slots { capacity, timing }
     }
 
     pub(super) fn params(&self) -> RuleParams {
@@ -81,7 +79,7 @@ impl Slots {
 
 impl SlotsState {
     fn new(timing: SlotTiming, start: Time, count: u64) -> SlotsState {
-        SlotsState { timing, total: count, slots: VecDeque::from([Slot { start, count }]) }
+        SlotsState { timing, total: count, slots: SlotList::One(Slot { start, count }) }
     }
 
     /// Creates a state from these slots, oldest first.
@@ -111,17 +109,15 @@ impl SlotsState {
 
     /// Drops the slots that have ended at this instant, but never the newest.
     fn drop_ended_at(&mut self, instant: Time) {
-        while let Some(oldest) = self.slots.front() {
+        while let Some(oldest) = self.slots.oldest() {
             if self.slots.len() == 1 || self.end_of(oldest) > instant {
                 break;
             }
             walk(1);
             self.total = self.total.saturating_sub(oldest.count);
-            self.slots.pop_front();
+            self.slots.pop_oldest();
         }
-        if let Some(capacity) = ListSize::of_deque(&self.slots).shrunk() {
-            self.slots.shrink_to(capacity);
-        }
+        self.slots.shrink();
     }
 
     /// Adds to the slot with this start, which need not be the newest.
@@ -190,14 +186,14 @@ impl InPlace for Slots {
             return None;
         }
         let is_full = state.slots.len() >= MAX_SLOTS;
-        let newest = state.slots.back_mut()?;
+        let newest = state.slots.newest_mut()?;
         if at < newest.start.after(self.timing.width) {
             newest.count = newest.count.saturating_add(cost);
         } else if is_full {
             return None;
         } else {
             let start = at.floor_to(self.timing.width);
-            state.slots.push_back(Slot { start, count: cost });
+            state.slots.push(Slot { start, count: cost });
         }
         state.total = state.total.saturating_add(cost);
         state.drop_ended();
@@ -218,15 +214,15 @@ impl Counting for Slots {
     }
 
     fn instant(state: &SlotsState) -> Time {
-        state.slots.back().map_or(Time::EPOCH, |newest| newest.start)
+        state.slots.newest().map_or(Time::EPOCH, |newest| newest.start)
     }
 
     fn resets_at(state: &SlotsState) -> Time {
-        state.slots.back().map_or(Time::EPOCH, |newest| state.end_of(newest))
+        state.slots.newest().map_or(Time::EPOCH, |newest| state.end_of(newest))
     }
 
     fn list_size(state: &SlotsState) -> Option<ListSize> {
-        Some(ListSize::of_deque(&state.slots))
+        Some(state.slots.size())
     }
 
     /// A slot that has ended no longer counts if the clock steps back then.
@@ -241,7 +237,7 @@ impl Counting for Slots {
     fn fits_at(&self, state: &SlotsState, _: Time, cost: u64) -> Time {
         let room = self.capacity.saturating_sub(cost);
         let mut used = state.total;
-        for slot in &state.slots {
+        for slot in state.slots.iter() {
             walk(1);
             used = used.saturating_sub(slot.count);
             if used <= room {
@@ -337,5 +333,27 @@ impl Counting for Slots {
             None => self.take(state, taken.at, cost, Some(taken.handle)).map(|()| true),
             Some(_) => self.take(state, now, cost, Some(taken.handle)).map(|()| true),
         }
+    }
+}
+
+/// A state of one slot fits in words, as most keys have no more.
+impl Pack for Slots {
+    type Terms = SlotTiming;
+
+    fn terms(&self) -> SlotTiming {
+        self.timing
+    }
+
+    fn is_small(state: &SlotsState) -> bool {
+        state.slots.len() == 1
+    }
+
+    fn pack(state: &SlotsState) -> (SlotTiming, Words) {
+        let start = state.slots.oldest().map_or(0, |slot| slot.start.as_micros());
+        (state.timing, [state.total, start, 0])
+    }
+
+    fn unpack(timing: SlotTiming, [count, start, _]: Words) -> Option<SlotsState> {
+        Some(SlotsState::new(timing, Time::at(start), count))
     }
 }

@@ -3,6 +3,7 @@
 use super::drip::Leak;
 use super::fade::Fading;
 use super::flow::Pace;
+use super::slots::SlotTiming;
 use super::window::WindowTerms;
 use crate::time::{Span, Time};
 
@@ -40,6 +41,7 @@ macro_rules! rule_terms {
 rule_terms! {
     Flow(Pace),
     Drip(Leak),
+    Slots(SlotTiming),
     Window(WindowTerms),
     Estimate(Span),
     Fade(Fading),
@@ -71,6 +73,7 @@ impl Terms {
                 let (decay, resolution, floor) = fading.params();
                 [4, decay.to_bits(), resolution.as_micros(), floor.to_bits()]
             }
+            RuleTerms::Slots(timing) => [5, timing.width.as_micros(), timing.life.as_micros(), 0],
         }
     }
 
@@ -89,6 +92,7 @@ impl Terms {
                 let (decay, floor) = (f64::from_bits(a), f64::from_bits(c));
                 RuleTerms::Fade(Fading::new(decay, span(b)?, floor)?)
             }
+            5 => RuleTerms::Slots(SlotTiming { width: span(a)?, life: span(b)? }),
             _ => return None,
         }))
     }

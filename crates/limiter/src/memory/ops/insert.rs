@@ -15,7 +15,7 @@ impl MemoryStore {
     pub(super) fn check_or_insert(&self, op: &Op<'_>, now: Time) -> Option<Decision> {
         let (check, subject) = SingleCheck::of(op)?;
         if !check.limit.is_packed() {
-            return None;
+            return self.check_whole(op.policy, subject, &check, now);
         }
         let salt = self.secret.salt(op.policy, subject);
         let (hash, _) = cached_hash::<OneWordRecord>(self.number, salt, subject.key.as_bytes());

@@ -52,14 +52,12 @@ impl MemoryStore {
         let mut shard = lock.lock();
         let fingerprint = hash.fingerprint_at(0);
         let is_whole = shard.has_whole(fingerprint);
-        let is_packed = item.limit.is_packed();
-        let is_decided_here =
-            is_whole || if is_packed { is_check_with_id(op) } else { !shard.has(fingerprint) };
-        if !is_decided_here {
-            return None;
-        }
-        if is_packed && !is_whole {
+        if !is_whole && item.limit.may_be_packed() && is_check_with_id(op) {
             return self.check_packed(op, located, &mut shard, now).map(Ok);
+        }
+        let is_new = || !item.limit.is_packed() && !shard.has(fingerprint);
+        if !is_whole && !is_new() {
+            return None;
         }
         let state_of = |_| shard.whole_state(fingerprint);
         if let Some(decision) = self.recall(op, (scope, handle), now, state_of) {

@@ -1,4 +1,5 @@
-//! States that are not packed, as slots and leases never are: they are checked, and decided over, where they lie.
+//! States that are not packed, as those of several slots and of leases: they are checked, and decided over, where they
+//! lie.
 
 use std::slice;
 
@@ -12,8 +13,8 @@ use crate::memory::table::memory_budget::Growth;
 use crate::memory::table::shard::Shard;
 
 impl MemoryStore {
-    /// Checks one limit of a key that has such a state: the shortest path to it. Returns `None` if this needs the
-    /// general path.
+    /// Checks one limit whose states are not packed, or not all of them: the shortest path to them. Returns `None` if
+    /// this needs the general path.
     pub(crate) fn check_whole(
         &self,
         policy: &Name,
@@ -26,12 +27,18 @@ impl MemoryStore {
         }
         let hash = cached_hash_of(self, policy, subject);
         let mut shard = self.shard(self.shard_index(hash))?.lock();
-        let account = self.account(policy);
-        let (decision, growth) = shard.check_whole(hash.fingerprint_at(0), &account, |state| {
+        let (account, fingerprint) = (self.account(policy), hash.fingerprint_at(0));
+        let checked = shard.check_whole(fingerprint, &account, |state| {
             let growth = State::max_growth(Some(state), Act::Check);
             let check = || check.limit.check_in_place(state, check.cost, None, now);
             self.memory.has_room_for_lists(account.share, growth).then(check).flatten()
-        })?;
+        });
+        let Some((decision, growth)) = checked else {
+            let may_be_packed = check.limit.may_be_packed();
+            let check =
+                || self.check_three_words_or_new(policy, &mut shard, fingerprint, check, now);
+            return may_be_packed.then(check).flatten();
+        };
         self.memory.count_lists(account.share, growth);
         Some(decision)
     }
