@@ -41,13 +41,15 @@ mod ops;
 mod prepared;
 mod shares;
 mod snapshot;
+mod stats;
 mod store;
 mod table;
 
 pub use builder::{BuildError, MemoryStoreBuilder};
 pub use prepared::Prepared;
 pub use snapshot::SnapshotError;
-pub use store::{MemoryShare, MemoryStore, StoreStats, WhenFull};
+pub use stats::{MemoryShare, StoreStats};
+pub use store::{MemoryStore, WhenFull};
 
 #[cfg(feature = "layers")]
 pub(crate) use builder::MIN_MEMORY;

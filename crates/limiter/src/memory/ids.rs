@@ -24,7 +24,7 @@ use tollgate_core::{Act, Decision, Op, Time};
 use self::record::{IdKey, Record};
 use self::segment::Segment;
 use super::shares::Shares;
-use super::store::MemoryShare;
+use super::stats::MemoryShare;
 use crate::hash::{Scope, index_in};
 use crate::lock::{Guard, Lock};
 

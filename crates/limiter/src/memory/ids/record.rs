@@ -3,8 +3,6 @@
 use tollgate_core::storage::{CompactDecision, Handle};
 use tollgate_core::{Act, Time};
 
-use super::MAX_BYTES_PER_ID;
-use super::slots::CHUNK;
 use crate::hash::Scope;
 
 /// What a record is found by: a keyed hash of the policy, the subjects, the id and the act.
@@ -80,6 +78,3 @@ pub(super) enum Slot {
     /// With the index of the next free slot.
     Free(u32),
 }
-
-// The index takes 8 bytes for each of its places, of which at least 3 in 8 are in use, and each chunk has 32 bytes more.
-const _: () = assert!(size_of::<Slot>() + 8 * 8 / 3 + 32 / CHUNK < MAX_BYTES_PER_ID);

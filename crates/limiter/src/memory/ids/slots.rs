@@ -4,14 +4,18 @@ use std::ops::Range;
 
 use tollgate_core::Time;
 
+use super::MAX_BYTES_PER_ID;
 use super::record::{IdKey, Record, Slot};
 use crate::memory::table::prefetch::prefetch;
 
 /// Number of slots that are allocated together. Records are never moved.
-pub(super) const CHUNK: usize = SLOTS_PER_CHUNK as usize;
+const CHUNK: usize = SLOTS_PER_CHUNK as usize;
 const SLOTS_PER_CHUNK: u32 = 16;
 /// The index of no slot.
 const NONE: u32 = u32::MAX;
+
+// The index takes 8 bytes for each of its places, of which at least 3 in 8 are in use, and each chunk has 32 bytes more.
+const _: () = assert!(size_of::<Slot>() + 8 * 8 / 3 + 32 / CHUNK < MAX_BYTES_PER_ID);
 
 /// Slots that are allocated together.
 struct Chunk {

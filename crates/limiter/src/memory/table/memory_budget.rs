@@ -5,7 +5,7 @@ use tollgate_core::storage::Footprint;
 
 use super::pause::Pause;
 use crate::memory::shares::{ShareNumber, Shares};
-use crate::memory::store::MemoryShare;
+use crate::memory::stats::MemoryShare;
 
 /// States may take this part of the memory, ids half as much, and leases and open reservations a quarter as much each.
 const STATES: usize = 2;

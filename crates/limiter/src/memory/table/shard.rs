@@ -13,7 +13,7 @@ use super::quota::{self, Quota, count_dropped};
 use super::record::{
     CompactState, OneWordRecord, ThreeWordRecord, split_one_word, split_three_words,
 };
-use super::whole_states::{self, WholeStates};
+use super::whole_states::{self, Changed, WholeStates};
 
 /// The states of some of the keys. A state is in exactly one of the three collections.
 ///
@@ -32,22 +32,6 @@ pub(crate) struct Shard {
     /// States that need more: slots, leases, open reservations, and states whose terms have no
     /// index.
     pub(super) whole: Option<Box<WholeStates>>,
-}
-
-/// A state that was changed where it lies.
-pub(crate) struct Changed<T> {
-    /// What the change returned.
-    pub(crate) result: T,
-    /// The difference in the memory of the tables.
-    pub(crate) tables: usize,
-    /// The difference in the memory of the lists of the state.
-    pub(crate) lists: Footprint,
-    /// Whether nothing is left of it.
-    pub(crate) is_gone: bool,
-    /// Whether it could be packed now.
-    pub(crate) is_packed: bool,
-    /// Number of other states that were dropped meanwhile because they had reset.
-    pub(crate) dropped: usize,
 }
 
 /// What putting a state back has led to.

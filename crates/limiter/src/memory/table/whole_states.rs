@@ -9,7 +9,6 @@ use tollgate_core::{Decision, Time};
 use super::account::Account;
 use super::memory_budget::MemoryBudget;
 use super::quota::count_dropped;
-use super::shard::Changed;
 
 /// Number of states below which a sweep is not worthwhile.
 const MIN_TO_SWEEP: usize = 64;
@@ -43,6 +42,22 @@ impl WholeState {
     fn expires(&self) -> Time {
         self.state.as_ref().map_or(Time::MAX, State::expires)
     }
+}
+
+/// A state that was changed where it lies.
+pub(crate) struct Changed<T> {
+    /// What the change returned.
+    pub(crate) result: T,
+    /// The difference in the memory of the tables.
+    pub(crate) tables: usize,
+    /// The difference in the memory of the lists of the state.
+    pub(crate) lists: Footprint,
+    /// Whether nothing is left of it.
+    pub(crate) is_gone: bool,
+    /// Whether it could be packed now.
+    pub(crate) is_packed: bool,
+    /// Number of other states that were dropped meanwhile because they had reset.
+    pub(crate) dropped: usize,
 }
 
 /// Number of places of a map that has any.
