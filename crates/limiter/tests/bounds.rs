@@ -326,6 +326,38 @@ fn a_small_store_finds_all_states_that_have_reset() {
     }
 }
 
+/// Limits whose states lie in different collections, the first of which is full of the keys of others: a known key finds
+/// its places again, so that it is counted by all of them, and what it holds can be renewed and released.
+#[test]
+fn a_known_key_of_several_limits_keeps_its_places_in_a_full_store() {
+    let policies: [&[&str]; 4] = [
+        &["gcra 1/h burst 3", "concurrency 30 ttl 1h"],
+        &["concurrency 30 ttl 1h", "gcra 1/h burst 3"],
+        &["gcra 1/h burst 3", "sliding-counters 30/h", "concurrency 30 ttl 1h"],
+        &["gcra 1/h burst 3", "fixed-window 30/day", "concurrency 30 ttl 1h"],
+    ];
+    for when_full in [WhenFull::Deny, WhenFull::Allow] {
+        for lines in policies {
+            let clock = Clock::manual();
+            let store = store_of_a_megabyte(&clock).when_full(when_full).build().unwrap();
+            let flood = store.limiter("flood", ["gcra 1/h burst 3"]).unwrap();
+            let known = store.limiter("known", lines.iter().copied()).unwrap();
+            for key in 0..50_u64 {
+                assert!(known.key(key).id(b"lease").check().unwrap().allowed);
+            }
+            for key in 0..30_000_u64 {
+                let _ = flood.check(key).unwrap();
+            }
+            for key in 0..50_u64 {
+                let allowed = (0..6).filter(|_| known.check(key).unwrap().allowed).count();
+                assert_eq!(allowed, 2, "{lines:?} {when_full:?} key {key}");
+                assert!(known.key(key).id(b"lease").renew().unwrap().allowed, "{lines:?}");
+                assert!(known.key(key).id(b"lease").release().unwrap().allowed, "{lines:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_a_full_store_denies_was_not_done_and_needs_no_id() {
     let (limiter, _) = limiter("fixed-window 9/h", 1, WhenFull::Deny);

@@ -18,7 +18,7 @@
 -- Expects and assigns (see README.md):
 -- luacheck: globals limit subject empty_at empty_parts old_ticks old_parts
 -- Placeholders (see README.md):
--- luacheck: read globals VERSION VERSION_CHAR DECIMAL_EPOCH DECIMAL_SPAN DECIMAL_TAG MAX_SPAN
+-- luacheck: read globals VERSION VERSION_CHAR DECIMAL_EPOCH DECIMAL_SPAN DECIMAL_TAG DECIMAL_MAX_CODE MAX_SPAN
 
 --: expand_decimal
 if byte(subject.value) ~= VERSION and #subject.value > 15 and find(subject.value, '^%-?[1-9]%d+$') then
@@ -40,6 +40,8 @@ if code < 0 then
   if rest == 3 then mantissa, rest = mantissa * 864, 0 else parts_of_code = 3 end
 end
 local ticks_of_code = mantissa * 10 ^ exponent
+-- No number of 64 bits has such a code.
+if code > DECIMAL_MAX_CODE or code < -DECIMAL_MAX_CODE then ticks_of_code = 0 end
 
 --: read_decimal
 empty_at = DECIMAL_EPOCH + sub(subject.value, -15)
@@ -47,6 +49,9 @@ empty_parts = (pace - sub(subject.value, 1, -16)) / 10
 if pace == 0 or empty_parts < 0 or empty_parts >= parts or empty_parts % 1 > 0 then
   local code = sub(subject.value, 1, -16) + 0
   --+ pace_of_code
+  if ticks_of_code == 0 then
+    return redis.error_reply('TGSTATE the key of a subject holds a value that this version did not write')
+  end
   empty_parts, old_ticks, old_parts = rest, ticks_of_code, parts_of_code
 end
 

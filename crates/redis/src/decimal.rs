@@ -17,6 +17,8 @@ const DIGITS: u32 = 15;
 const MAX_MANTISSA: u64 = 921;
 /// Greatest exponent of ten.
 const MAX_EXPONENT: u32 = 9;
+/// Greatest code, positive or negative.
+pub(crate) const MAX_CODE: u64 = MAX_MANTISSA * 10 + MAX_EXPONENT as u64;
 /// What distinguishes negative codes of one mantissa.
 const KINDS: u64 = 4;
 /// Ticks are multiplied by [`DAY`]. Smaller kinds are the parts of a tick by three.

@@ -155,6 +155,7 @@ impl Assembly<'_> {
             "MAX_SPAN" => Span::MAX.as_micros(),
             "DECIMAL_EPOCH" => decimal::EPOCH,
             "DECIMAL_SPAN" => decimal::SPAN,
+            "DECIMAL_MAX_CODE" => decimal::MAX_CODE,
             _ => return None,
         };
         Some(duration.to_string())

@@ -15,6 +15,10 @@ const TABLE: &[(&[&str], &[&str], &str)] = &[
     (&["set", "KEY", ""], &["get", "KEY"], "TGSTATE"),
     // As long as a state that is a number, but of no pace.
     (&["set", "KEY", "1234567890123456"], &["get", "KEY"], "TGSTATE"),
+    // More than 64 bits.
+    (&["set", "KEY", "9223372036854775808"], &["get", "KEY"], "TGSTATE"),
+    (&["set", "KEY", "-99999999999999999999"], &["get", "KEY"], "TGSTATE"),
+    (&["set", "KEY", "1111111111111111111111111111111111111111"], &["get", "KEY"], "TGSTATE"),
     (&["set", "KEY", "-12345678901234.5e6"], &["get", "KEY"], "TGSTATE"),
     (&["set", "KEY", "\u{7f}of another version"], &["get", "KEY"], "TGSTATE"),
     // Our version, but truncated, or with an unknown rule.

@@ -56,7 +56,7 @@ impl MemoryStore {
         let (decision, state) = check.check_new(&self.layout, quota.as_ref(), now)?;
         // A denied check leaves no state.
         let Some(state) = state else { return Some(decision) };
-        let growth = shard.growth_of(&state, 1);
+        let growth = shard.growth_of(state.form(), 1);
         if !self.memory.has_room_for_tables(growth) || !self.try_add_keys(quota.as_ref(), 1) {
             return None;
         }

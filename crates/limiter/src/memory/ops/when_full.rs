@@ -1,14 +1,17 @@
 //! Deciding when the store may have no room for what an operation leaves.
 
 use smallvec::SmallVec;
+use std::ptr;
 use tollgate_core::storage::{Handle, Outcome, State, decide};
 use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards};
-use super::states::{States, count, missing};
+use super::states::{States, missing};
 use crate::memory::store::{MemoryStore, WhenFull};
 use crate::memory::table::account::Account;
 use crate::memory::table::memory_budget::Growth;
+use crate::memory::table::record::Form;
+use crate::memory::table::shard::Shard;
 
 /// The `retry_after` of an operation that a full store denies.
 const RETRY_WHEN_FULL: Span = Span::from_micros(1_000_000);
@@ -57,7 +60,8 @@ impl MemoryStore {
         (Ok(outcome), if fits { new } else { 0 })
     }
 
-    /// Returns how much more memory each of the states takes after an operation.
+    /// Returns how much more memory each of the states takes after an operation. One that is known finds its place again,
+    /// so that only states that have come before it into the same collection may leave it none.
     fn growths(
         &self,
         after: &States,
@@ -67,11 +71,17 @@ impl MemoryStore {
             |state: &Option<State>| state.as_ref().map(State::footprint).unwrap_or_default();
         let mut growths: SmallVec<[Growth; 4]> = SmallVec::new();
         let mut states = before.iter().zip(after);
-        let more = count(after);
+        let mut filled: SmallVec<[(*const Shard, Form); 4]> = SmallVec::new();
         locked.for_each(items, |shard, fingerprint| {
             let Some((before, after)) = states.next() else { return };
-            let tables = after.as_ref().map_or(0, |after| {
-                shard.growth_with(&self.layout, fingerprint, after, account.quota(), more)
+            let form = after
+                .as_ref()
+                .and_then(|after| shard.form_of(&self.layout, fingerprint, after, account.quota()));
+            let tables = form.map_or(0, |form| {
+                let collection = (ptr::from_ref(&*shard), form);
+                filled.push(collection);
+                let more = filled.iter().filter(|other| **other == collection).count();
+                shard.growth_of(form, u32::try_from(more).unwrap_or(u32::MAX))
             });
             growths.push(Growth { tables, lists: lists(after).growth_since(lists(before)) });
         });

@@ -16,6 +16,23 @@ pub(crate) enum CompactState {
     ThreeWords([u64; 3]),
 }
 
+/// In which of the collections of a shard a state lies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    OneWord,
+    ThreeWords,
+    Whole,
+}
+
+impl CompactState {
+    pub(crate) fn form(&self) -> Form {
+        match self {
+            CompactState::OneWord(_) => Form::OneWord,
+            CompactState::ThreeWords(_) => Form::ThreeWords,
+        }
+    }
+}
+
 /// Number of bits of a state of one word; the bits above are the terms index.
 const ONE_WORD_BITS: u32 = Packed::ONE_WORD_BITS;
 /// Number of bits of the state in each of the last two of three words; the bits above are one half of

@@ -11,7 +11,7 @@ use super::layout::Layout;
 use super::memory_budget::MemoryBudget;
 use super::quota::{self, Quota, count_dropped};
 use super::record::{
-    CompactState, OneWordRecord, ThreeWordRecord, split_one_word, split_three_words,
+    CompactState, Form, OneWordRecord, ThreeWordRecord, split_one_word, split_three_words,
 };
 use super::whole_states::{self, Changed, WholeStates};
 
@@ -205,7 +205,7 @@ impl Shard {
             return MovedOut::default();
         };
         let Some(packed) = layout.pack(state, account.quota()) else { return MovedOut::default() };
-        if !memory.has_room_for_tables(self.growth_of(&packed, 1)) {
+        if !memory.has_room_for_tables(self.growth_of(packed.form(), 1)) {
             return MovedOut::default();
         }
         let whole = self.whole.as_mut();
@@ -266,24 +266,17 @@ impl Shard {
             .saturating_add(self.growth_of_whole(more))
     }
 
-    /// Returns about how many bytes more it takes with this state, which was not there or was taken out, and others:
-    /// so many in all.
-    pub(crate) fn growth_with(
+    /// Returns in which collection a state is going to be that was not there, or was taken out; `None` if its place was
+    /// kept.
+    pub(crate) fn form_of(
         &self,
         layout: &Layout,
         fingerprint: u64,
         state: &State,
         quota: Option<&Arc<Quota>>,
-        more: u32,
-    ) -> usize {
-        if self.has_whole(fingerprint) {
-            // It may stay.
-            return 0;
-        }
-        match layout.pack(state, quota) {
-            Some(packed) => self.growth_of(&packed, more),
-            None => self.growth_of_whole(more),
-        }
+    ) -> Option<Form> {
+        let form = || layout.pack(state, quota).map_or(Form::Whole, |packed| packed.form());
+        (!self.has_whole(fingerprint)).then(form)
     }
 
     fn growth_of_whole(&self, more: u32) -> usize {
@@ -292,10 +285,11 @@ impl Shard {
 
     /// Returns how many bytes more the collection for states of this form takes with so many more.
     #[inline]
-    pub(crate) fn growth_of(&self, state: &CompactState, more: u32) -> usize {
-        match state {
-            CompactState::OneWord(_) => self.one_word.max_growth(self.one_word_len, more),
-            CompactState::ThreeWords(_) => self.three_words.max_growth(self.three_words_len, more),
+    pub(crate) fn growth_of(&self, form: Form, more: u32) -> usize {
+        match form {
+            Form::OneWord => self.one_word.max_growth(self.one_word_len, more),
+            Form::ThreeWords => self.three_words.max_growth(self.three_words_len, more),
+            Form::Whole => self.growth_of_whole(more),
         }
     }
 
