@@ -111,7 +111,7 @@ impl Scope {
         [self.0.shard, self.0.fingerprint]
     }
 
-    /// Hashes under a secret that nobody can know without that of the store.
+    /// Hashes under a secret that cannot be known without that of the store.
     #[inline]
     fn salt(self) -> Salt {
         Salt(self.0.shard, self.0.fingerprint)

@@ -37,7 +37,7 @@ impl Shares {
         u16::try_from(index_in(Shares::COUNT, policy.digest())).unwrap_or_default()
     }
 
-    /// Returns whether there is room for so much more, whoever it belongs to.
+    /// Returns whether there is room for so much more, of whatever policy.
     pub(super) fn fits(&self, more: usize) -> bool {
         more == 0 || self.total().saturating_add(more) <= self.max
     }
