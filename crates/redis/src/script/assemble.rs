@@ -11,6 +11,11 @@ use crate::shape::{Idempotency, LimitShape, RuleKind, Shape};
 /// variables of more limits are fields of a table.
 pub(super) const MAX_IN_LOCALS: usize = 3;
 
+/// The handle of what nothing can find again, as a string in Lua.
+pub(super) fn no_handle() -> String {
+    format!("'{}'", "\\0".repeat(HASH_BYTES))
+}
+
 /// Returns the text of the script, with indents and long names.
 pub(super) fn assemble(shape: &Shape, options: &ScriptOptions) -> String {
     let mut assembly = Assembly { shape, options, out: String::new() };
@@ -117,7 +122,7 @@ impl Assembly<'_> {
                 "local handle,{new_handle} rest_at = unpack('<I2c0{more}', args, {end})"
             ));
         } else {
-            self.add(&format!("local handle = '{}'", "\\0".repeat(HASH_BYTES)));
+            self.add(&format!("local handle = {}", no_handle()));
         }
         self.add("local allowed, changed, overdrawn = true, false, false");
         if self.shape.limits.len() > MAX_IN_LOCALS {

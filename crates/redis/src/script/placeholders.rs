@@ -5,13 +5,13 @@ use tollgate_core::storage::{
 };
 use tollgate_core::{Act, MAX_ENTRIES, Span};
 
-use super::assemble::{Assembly, Context};
+use super::assemble::{Assembly, Context, no_handle};
 use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
 use crate::decimal;
 use crate::format::{
-    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, HASH_BYTES, LEASE_BYTES, MARK_BYTES,
-    MARK_PARTS, OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES,
-    VERSION, WINDOWS_NEEDED,
+    ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, MARK_PARTS,
+    OVERDRAWN, REMEMBERED, REMEMBERED_RUN, RESERVATIONS_BYTES, ROW_BYTES, SLOT_BYTES, VERSION,
+    WINDOWS_NEEDED,
 };
 use crate::shape::{Idempotency, RuleKind};
 
@@ -98,7 +98,7 @@ impl Assembly<'_> {
             "WANTED" if self.shape.runs => "times * cost".into(),
             "WANTED" => "cost".into(),
             "SUMMARIES" => self.summaries(),
-            "NO_HANDLE" => format!("'{}'", "\\0".repeat(HASH_BYTES)),
+            "NO_HANDLE" => no_handle(),
             "WITH_HANDLE" => self.shape.with_handle.to_string(),
             // Whether the limit takes or gives anything; if all do, that need not be asked.
             "TAKES" if self.shape.partial => "cost > 0".into(),

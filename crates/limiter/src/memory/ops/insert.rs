@@ -3,10 +3,9 @@
 use tollgate_core::storage::LimitStorage as _;
 use tollgate_core::{Decision, Name, Op, Time};
 
+use super::few_shards::cached_hash_of;
 use super::single_check::{Record as _, SingleCheck};
-use super::thread_cache::cached_hash;
 use crate::memory::store::MemoryStore;
-use crate::memory::table::record::OneWordRecord;
 use crate::memory::table::shard::Shard;
 
 impl MemoryStore {
@@ -17,8 +16,7 @@ impl MemoryStore {
         if !check.limit.is_packed() {
             return self.check_whole(op.policy, subject, &check, now);
         }
-        let salt = self.secret.salt(op.policy, subject);
-        let (hash, _) = cached_hash::<OneWordRecord>(self.number, salt, subject.key.as_bytes());
+        let hash = cached_hash_of(self, op.policy, subject);
         let lock = self.shard(self.shard_index(hash))?;
         let mut shard = lock.lock();
         let fingerprint = hash.fingerprint_at(0);

@@ -1,7 +1,8 @@
 //! Deciding when the store may have no room for what an operation leaves.
 
-use smallvec::SmallVec;
 use std::ptr;
+
+use smallvec::SmallVec;
 use tollgate_core::storage::{Handle, Outcome, State, decide};
 use tollgate_core::{Act, Item, Op, Span, StoreError, Time};
 
