@@ -160,7 +160,7 @@ fn a_store_without_room_for_keys_refuses_or_decides_exactly() {
 #[test]
 fn a_store_without_memory_refuses_or_decides_exactly() {
     for seed in 0..4 {
-        let refused = hold(1_000_000, 64 << 10, usize::MAX, seed);
+        let refused = hold(1_000_000, 80 << 10, usize::MAX, seed);
         assert!((1_000..OPERATIONS / 2).contains(&refused), "{refused}");
     }
 }

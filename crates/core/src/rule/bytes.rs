@@ -13,8 +13,7 @@ use super::held::{HeldState, Lease};
 use super::pack::Pack;
 use super::packed::Packed;
 use super::reservation::Reservation;
-use super::slot_list::Slot;
-use super::slots::{SlotTiming, SlotsState};
+use super::slots::{Slot, SlotTiming, SlotsState};
 use super::state::{AnyEntry, RuleState, State};
 use super::terms::{RuleTerms, Terms};
 use super::window::Window;
@@ -169,7 +168,7 @@ fn read_slots(bytes: &mut &[u8]) -> Option<SlotsState> {
 
 fn write_leases(out: &mut Vec<u8>, state: &HeldState) {
     put(out, [length(state.leases().len())]);
-    for lease in state.leases() {
+    for lease in state.leases().iter() {
         put(out, [u64::from(lease.handle.is_some())]);
         out.extend_from_slice(&lease.handle.unwrap_or_default().0);
         put(out, [lease.count, lease.ends.as_micros()]);

@@ -97,6 +97,8 @@ impl Packed {
             }
             RuleTerms::Estimate(window) => of(&Estimate::new(max, window), words, now, cost),
             RuleTerms::Fade(fading) => of(&Fade::with(fading, capacity.level()), words, now, cost),
+            // Only a layer asks, and only of what a remote store has sent: never of a lease.
+            RuleTerms::Lease => LimitStatus::UNLIMITED,
         }
     }
 }

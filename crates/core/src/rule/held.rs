@@ -9,11 +9,11 @@
 //! **What it costs.** One entry for each lease that is held.
 
 use std::collections::VecDeque;
-use std::collections::vec_deque::Iter;
 
 use super::counting::{Counting, InPlace, MAX_COUNT, MAX_ENTRIES, Taken};
 use super::footprint::ListSize;
 use super::handle::Handle;
+use super::list::List;
 use super::params::RuleParams;
 use super::reservation::Reservation;
 use crate::error::Overdrawn;
@@ -42,7 +42,7 @@ pub(crate) struct HeldState {
     total: u64,
     /// In the order of their ends, of equal ends the newest last; never empty. So those that have ended come first, a
     /// refund takes from the back, and no operation sorts.
-    leases: VecDeque<Lease>,
+    leases: List<Lease>,
 }
 
 impl Held {
@@ -61,14 +61,17 @@ impl Held {
         handle: Option<Handle>,
         ends: Time,
     ) -> Result<(), Overdrawn> {
-        let (used, leases) =
-            state.as_ref().map_or((0, 0), |state| (state.used(now), state.live(now).len()));
-        if used.saturating_add(count) > MAX_COUNT || leases >= MAX_ENTRIES {
+        let lease = Lease { handle, count, ends };
+        let Some(state) = state else {
+            *state = Some(HeldState::of_one(lease));
+            return Ok(());
+        };
+        let leases = state.leases.len().saturating_sub(state.ended(now));
+        if state.used(now).saturating_add(count) > MAX_COUNT || leases >= MAX_ENTRIES {
             return Err(Overdrawn);
         }
-        let state = state.get_or_insert_with(|| HeldState { total: 0, leases: VecDeque::new() });
         state.drop_ended(now);
-        state.insert(Lease { handle, count, ends });
+        state.insert(lease);
         Ok(())
     }
 }
@@ -87,7 +90,16 @@ impl HeldState {
         (!leases.is_empty()).then(|| HeldState { total, leases: leases.into() })
     }
 
-    pub(super) fn leases(&self) -> &VecDeque<Lease> {
+    pub(super) fn of_one(lease: Lease) -> HeldState {
+        HeldState { total: lease.count, leases: List::One(lease) }
+    }
+
+    /// Returns the lease of a key that never had more since it was empty: one with room for several keeps it.
+    pub(super) fn lone(&self) -> Option<&Lease> {
+        if let List::One(lease) = &self.leases { Some(lease) } else { None }
+    }
+
+    pub(super) fn leases(&self) -> &List<Lease> {
         &self.leases
     }
 
@@ -95,30 +107,25 @@ impl HeldState {
         self.leases.partition_point(|lease| lease.ends <= now)
     }
 
-    fn live(&self, now: Time) -> Iter<'_, Lease> {
-        self.leases.range(self.ended(now)..)
+    fn live(&self, now: Time) -> impl Iterator<Item = &Lease> {
+        self.leases.iter_from(self.ended(now))
     }
 
     /// Returns how much is held.
     fn used(&self, now: Time) -> u64 {
-        let ended = self.leases.range(..self.ended(now));
-        walk(ended.len());
+        let ended = self.ended(now);
+        walk(ended);
+        let ended = self.leases.iter().take(ended);
         ended.fold(self.total, |total, lease| total.saturating_sub(lease.count))
     }
 
     fn drop_ended(&mut self, now: Time) {
-        while self.leases.front().is_some_and(|lease| lease.ends <= now) {
+        while let Some(ended) = self.leases.first().filter(|lease| lease.ends <= now) {
             walk(1);
-            let ended = self.leases.pop_front();
-            self.total = self.total.saturating_sub(ended.map_or(0, |lease| lease.count));
+            self.total = self.total.saturating_sub(ended.count);
+            self.leases.pop_first();
         }
-        self.shrink();
-    }
-
-    fn shrink(&mut self) {
-        if let Some(capacity) = ListSize::of_deque(&self.leases).shrunk() {
-            self.leases.shrink_to(capacity);
-        }
+        self.leases.shrink();
     }
 
     fn insert(&mut self, lease: Lease) {
@@ -143,7 +150,7 @@ impl HeldState {
         }
         self.total = self.total.saturating_sub(count.saturating_sub(left));
         self.leases.retain(|lease| lease.count > 0);
-        self.shrink();
+        self.leases.shrink();
     }
 
     /// Adds to the last to end of the leases under the handle.
@@ -158,26 +165,34 @@ impl HeldState {
     /// Lets the leases that match end at `ends`. It takes no more memory than before: what a holder has needs no room.
     fn move_to(&mut self, ends: Time, matches: impl Fn(&Lease) -> bool) {
         walk(self.leases.len().saturating_mul(2));
-        let mut moved = Vec::new();
-        self.leases.retain(|lease| {
-            let is_moved = matches(lease);
-            if is_moved {
-                moved.push(Lease { ends, ..lease.clone() });
-            }
-            !is_moved
-        });
-        let later = self.leases.partition_point(|lease| lease.ends <= ends);
-        let (are_last, count) = (later == self.leases.len(), moved.len());
-        self.leases.extend(moved);
-        if !are_last && let Some(later) = self.leases.make_contiguous().get_mut(later..) {
-            later.rotate_right(count);
+        match &mut self.leases {
+            List::One(lease) if matches(lease) => lease.ends = ends,
+            List::One(_) => {}
+            List::Many(leases) => move_in(leases, ends, matches),
         }
+    }
+}
+
+fn move_in(leases: &mut VecDeque<Lease>, ends: Time, matches: impl Fn(&Lease) -> bool) {
+    let mut moved = Vec::new();
+    leases.retain(|lease| {
+        let is_moved = matches(lease);
+        if is_moved {
+            moved.push(Lease { ends, ..lease.clone() });
+        }
+        !is_moved
+    });
+    let later = leases.partition_point(|lease| lease.ends <= ends);
+    let (are_last, count) = (later == leases.len(), moved.len());
+    leases.extend(moved);
+    if !are_last && let Some(later) = leases.make_contiguous().get_mut(later..) {
+        later.rotate_right(count);
     }
 }
 
 /// Replaces a state without leases by `None`.
 fn normalize(state: &mut Option<HeldState>) {
-    if state.as_ref().is_some_and(|state| state.leases.is_empty()) {
+    if state.as_ref().is_some_and(|state| state.leases.len() == 0) {
         *state = None;
     }
 }
@@ -219,11 +234,11 @@ impl Counting for Held {
     }
 
     fn resets_at(state: &HeldState) -> Time {
-        state.leases.back().map_or(Time::EPOCH, |last| last.ends)
+        state.leases.last().map_or(Time::EPOCH, |last| last.ends)
     }
 
     fn list_size(state: &HeldState) -> Option<ListSize> {
-        Some(ListSize::of_deque(&state.leases))
+        Some(state.leases.size())
     }
 
     fn trim(state: &mut HeldState, now: Time) {

@@ -12,6 +12,7 @@ use super::entry::Entry;
 use super::estimate::Estimate;
 use super::fade::Fade;
 use super::flow::Flow;
+use super::held::HeldState;
 use super::pack::{Pack, Words};
 use super::slots::Slots;
 use super::state::{AnyEntry, RuleState, State};
@@ -66,6 +67,7 @@ impl Packed {
             RuleTerms::Window(terms) => of::<Window>(terms, self.words),
             RuleTerms::Estimate(terms) => of::<Estimate>(terms, self.words),
             RuleTerms::Fade(terms) => of::<Fade>(terms, self.words),
+            RuleTerms::Lease => Time::EPOCH,
         }
     }
 
@@ -142,6 +144,8 @@ impl From<Packed> for State {
             RuleTerms::Window(terms) => of::<Window>(terms, packed.words),
             RuleTerms::Estimate(terms) => of::<Estimate>(terms, packed.words),
             RuleTerms::Fade(terms) => of::<Fade>(terms, packed.words),
+            // A lease takes four words: these are invalid.
+            RuleTerms::Lease => HeldState::into_state(Entry::new(None, Vec::new())),
         }
     }
 }

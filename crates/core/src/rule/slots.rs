@@ -13,9 +13,9 @@
 use super::counting::{Counting, InPlace, MAX_COUNT, MAX_ENTRIES, Taken};
 use super::footprint::ListSize;
 use super::handle::Handle;
+use super::list::List;
 use super::pack::{Pack, Words};
 use super::params::RuleParams;
-use super::slot_list::{Slot, SlotList};
 use crate::error::Overdrawn;
 use crate::time::{Span, Time};
 use crate::walked::walk;
@@ -37,12 +37,19 @@ pub(crate) struct Slots {
     timing: SlotTiming,
 }
 
+/// A slot and what is counted in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) start: Time,
+    pub(super) count: u64,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct SlotsState {
     pub(super) timing: SlotTiming,
     total: u64,
     /// Never empty; oldest first.
-    pub(super) slots: SlotList,
+    pub(super) slots: List<Slot>,
 }
 
 impl Slots {
@@ -79,7 +86,7 @@ impl Slots {
 
 impl SlotsState {
     fn new(timing: SlotTiming, start: Time, count: u64) -> SlotsState {
-        SlotsState { timing, total: count, slots: SlotList::One(Slot { start, count }) }
+        SlotsState { timing, total: count, slots: List::One(Slot { start, count }) }
     }
 
     /// Creates a state from these slots, oldest first.
@@ -109,13 +116,13 @@ impl SlotsState {
 
     /// Drops the slots that have ended at this instant, but never the newest.
     fn drop_ended_at(&mut self, instant: Time) {
-        while let Some(oldest) = self.slots.oldest() {
+        while let Some(oldest) = self.slots.first() {
             if self.slots.len() == 1 || self.end_of(oldest) > instant {
                 break;
             }
             walk(1);
             self.total = self.total.saturating_sub(oldest.count);
-            self.slots.pop_oldest();
+            self.slots.pop_first();
         }
         self.slots.shrink();
     }
@@ -186,7 +193,7 @@ impl InPlace for Slots {
             return None;
         }
         let is_full = state.slots.len() >= MAX_SLOTS;
-        let newest = state.slots.newest_mut()?;
+        let newest = state.slots.last_mut()?;
         if at < newest.start.after(self.timing.width) {
             newest.count = newest.count.saturating_add(cost);
         } else if is_full {
@@ -214,11 +221,11 @@ impl Counting for Slots {
     }
 
     fn instant(state: &SlotsState) -> Time {
-        state.slots.newest().map_or(Time::EPOCH, |newest| newest.start)
+        state.slots.last().map_or(Time::EPOCH, |newest| newest.start)
     }
 
     fn resets_at(state: &SlotsState) -> Time {
-        state.slots.newest().map_or(Time::EPOCH, |newest| state.end_of(newest))
+        state.slots.last().map_or(Time::EPOCH, |newest| state.end_of(newest))
     }
 
     fn list_size(state: &SlotsState) -> Option<ListSize> {
@@ -349,7 +356,7 @@ impl Pack for Slots {
     }
 
     fn pack(state: &SlotsState) -> (SlotTiming, Words) {
-        let start = state.slots.oldest().map_or(0, |slot| slot.start.as_micros());
+        let start = state.slots.first().map_or(0, |slot| slot.start.as_micros());
         (state.timing, [state.total, start, 0])
     }
 

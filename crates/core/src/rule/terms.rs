@@ -18,6 +18,8 @@ macro_rules! rule_terms {
         #[derive(Debug, Clone, Copy, PartialEq)]
         pub(super) enum RuleTerms {
             $($rule($terms),)*
+            /// Those of a [lone lease](crate::storage::State::lone_lease), which needs none.
+            Lease,
         }
 
         $(impl From<$terms> for RuleTerms {
@@ -48,6 +50,9 @@ rule_terms! {
 }
 
 impl Terms {
+    /// The terms of a [lone lease](crate::storage::State::lone_lease), which has no numbers of its limit.
+    pub const LEASE: Terms = Terms(RuleTerms::Lease);
+
     /// Returns whether a state in [one word](crate::storage::Packed::one_word), counted from
     /// `origin`, still counts at the instant `past`: whether it
     /// [expires](crate::storage::Packed::expires) later.
@@ -74,6 +79,7 @@ impl Terms {
                 [4, decay.to_bits(), resolution.as_micros(), floor.to_bits()]
             }
             RuleTerms::Slots(timing) => [5, timing.width.as_micros(), timing.life.as_micros(), 0],
+            RuleTerms::Lease => [6, 0, 0, 0],
         }
     }
 
@@ -93,6 +99,7 @@ impl Terms {
                 RuleTerms::Fade(Fading::new(decay, span(b)?, floor)?)
             }
             5 => RuleTerms::Slots(SlotTiming { width: span(a)?, life: span(b)? }),
+            6 => RuleTerms::Lease,
             _ => return None,
         }))
     }

@@ -118,6 +118,7 @@ impl RememberedIds {
 
     /// Remembers the outcome, or forgets the ids that a release or reset ends. Records that expired before
     /// the horizon may be dropped meanwhile. Says in the decision if there was no room.
+    #[inline(never)]
     pub(super) fn record(
         &self,
         scope: Scope,

@@ -8,6 +8,7 @@ mod fast_check;
 mod few_shards;
 mod insert;
 pub(super) mod locked_shards;
+mod lone_lease;
 mod make_room;
 mod one_limit;
 mod several;

@@ -14,7 +14,6 @@ use tollgate_core::storage::State;
 
 use super::store::MemoryStore;
 use super::table::account::Account;
-use super::table::memory_budget::Growth;
 use crate::hash::{Hash, Secret};
 
 /// The first bytes of a snapshot. The last of them is the version of the format.
@@ -167,7 +166,7 @@ impl MemoryStore {
         for (hash, state) in snapshot.states {
             let Some(shard) = self.shard(self.shard_index(hash)) else { continue };
             let mut shard = shard.lock();
-            let growth = Growth { tables: shard.max_growth(1), lists: state.footprint() };
+            let growth = shard.max_growth(1).plus(state.footprint().into());
             if state.expires() <= now
                 || shard.has(hash.fingerprint)
                 || !self.memory.fits(growth)

@@ -6,6 +6,8 @@ pub(super) mod found_record;
 pub(super) mod hash_table;
 pub(super) mod key_budget;
 pub(super) mod layout;
+pub(super) mod lone_leases;
+mod long_states;
 pub(super) mod memory_budget;
 pub(super) mod pause;
 pub(super) mod prefetch;

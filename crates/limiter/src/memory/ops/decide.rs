@@ -1,6 +1,6 @@
 //! The general path: the core decides over states that are taken out of the table meanwhile.
 
-use tollgate_core::storage::{Handle, LimitStorage as _, OpStorage as _, Outcome, State, decide};
+use tollgate_core::storage::{Handle, OpStorage as _, Outcome, State, decide};
 use tollgate_core::{Act, Decision, Item, Op, StoreError, Time};
 
 use super::locked_shards::{ItemRange, LockedShards, Shards};
@@ -22,11 +22,13 @@ impl MemoryStore {
     ) -> Result<Decision, StoreError> {
         let scope = if op.concerns_ids() { locked.scope(items) } else { Scope::NONE };
         let handle = op.id.map(|id| scope.handle(id));
-        let state_of = |position: usize| {
-            let (shard, hash) = locked.shard_to_read(items.first.saturating_add(position))?;
-            shard.whole_state(hash.fingerprint_at(position))
+        let holds = |position: usize, item: &Item<'_>, handle| {
+            let found = locked.shard_to_read(items.first.saturating_add(position));
+            found.is_some_and(|(shard, hash)| {
+                shard.still_holds(hash.fingerprint_at(position), item, handle, now)
+            })
         };
-        if let Some(decision) = self.recall(op, (scope, handle), now, state_of) {
+        if let Some(decision) = self.recall(op, (scope, handle), now, holds) {
             return Ok(decision);
         }
         let outcome = self.decide_states(op, handle, items, locked, now)?;
@@ -34,26 +36,25 @@ impl MemoryStore {
     }
 
     /// Returns the decision that the operation was given before under its id, unless it took leases and one of them is
-    /// no longer held. `state_of` returns the state of an item, if it is not packed.
+    /// no longer held. `holds` returns whether an item of it holds its own.
     #[inline]
-    pub(super) fn recall<'s>(
+    pub(super) fn recall(
         &self,
         op: &Op<'_>,
         (scope, handle): (Scope, Option<Handle>),
         now: Time,
-        state_of: impl Fn(usize) -> Option<&'s State>,
+        holds: impl Fn(usize, &Item<'_>, Handle) -> bool,
     ) -> Option<Decision> {
         let decision = self.ids.find(scope, op, handle, now)?;
         let is_held = |(position, item): (usize, &Item<'_>)| {
-            let held = |handle| item.limit.still_holds(state_of(position), item.cost, handle, now);
-            handle.is_some_and(held)
+            handle.is_some_and(|handle| holds(position, item, handle))
         };
         let still_holds = !op.takes_leases() || op.items.iter().enumerate().all(is_held);
         still_holds.then_some(decision)
     }
 
     /// Remembers an operation that was done, if it has an id. Returns the decision.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remember(
         &self,
         op: &Op<'_>,
@@ -122,7 +123,7 @@ impl MemoryStore {
         }
         locked.for_each(items, |shard, _| {
             // As if all of them were in this shard, as they mostly are.
-            growth.tables = growth.tables.saturating_add(shard.max_growth(count(states)));
+            growth = growth.plus(shard.max_growth(count(states)));
         });
         Needed { keys: missing(states), growth }
     }

@@ -55,7 +55,7 @@ impl MemoryStore {
         // A denied check leaves no state.
         let Some(state) = state else { return Some(decision) };
         let growth = shard.growth_of(state.form(), 1);
-        if !self.memory.has_room_for_tables(growth) || !self.try_add_keys(quota.as_ref(), 1) {
+        if !self.memory.fits(growth) || !self.try_add_keys(quota.as_ref(), 1) {
             return None;
         }
         let before = shard.tables();

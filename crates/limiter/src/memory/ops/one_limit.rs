@@ -30,8 +30,10 @@ impl MemoryStore {
         let hash = cached_hash_of(self, op.policy, item.subject);
         let scope = Scope::of_one(hash);
         let handle = op.id.map(|id| scope.handle(id));
-        // As early as possible: the memory for ids is large, and the look-up is bound by the wait for it.
-        self.ids.prefetch(handle, op.act);
+        if op.act.is_remembered() {
+            // As early as possible: the memory for ids is large, and the look-up is bound by the wait for it.
+            self.ids.prefetch(handle, op.act);
+        }
         let now = self.now(at);
         match self.apply_located(op, &Located { item, hash, scope, handle }, now) {
             Some(result) => result,
@@ -51,21 +53,21 @@ impl MemoryStore {
         let lock = self.shard(self.shard_index(hash))?;
         let mut shard = lock.lock();
         let fingerprint = hash.fingerprint_at(0);
-        let is_whole = shard.has_whole(fingerprint);
-        if !is_whole && item.limit.may_be_packed() && is_check_with_id(op) {
+        let is_long = shard.has_long(fingerprint);
+        if !is_long && item.limit.may_be_packed() && is_check_with_id(op) {
             return self.check_packed(op, located, &mut shard, now).map(Ok);
         }
         let is_new = || !item.limit.is_packed() && !shard.has(fingerprint);
-        if !is_whole && !is_new() {
+        if !is_long && !is_new() {
             return None;
         }
-        let state_of = |_| shard.whole_state(fingerprint);
-        if let Some(decision) = self.recall(op, (scope, handle), now, state_of) {
+        let holds = |_, item: &Item<'_>, id| shard.still_holds(fingerprint, item, id, now);
+        if let Some(decision) = self.recall(op, (scope, handle), now, holds) {
             return Some(Ok(decision));
         }
         let place = (&mut *shard, fingerprint);
-        let outcome = if is_whole {
-            self.decide_whole(op, handle, place, now)
+        let outcome = if is_long {
+            self.decide_long(op, handle, place, now)
         } else {
             self.decide_new_whole(op, handle, place, now)
         };

@@ -78,13 +78,13 @@ impl MemoryStore {
             let form = after
                 .as_ref()
                 .and_then(|after| shard.form_of(&self.layout, fingerprint, after, account.quota()));
-            let tables = form.map_or(0, |form| {
+            let places = form.map_or_else(Growth::default, |form| {
                 let collection = (ptr::from_ref(&*shard), form);
                 filled.push(collection);
                 let more = filled.iter().filter(|other| **other == collection).count();
                 shard.growth_of(form, u32::try_from(more).unwrap_or(u32::MAX))
             });
-            growths.push(Growth { tables, lists: lists(after).growth_since(lists(before)) });
+            growths.push(places.plus(lists(after).growth_since(lists(before)).into()));
         });
         growths
     }

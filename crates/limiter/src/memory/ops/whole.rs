@@ -9,7 +9,6 @@ use tollgate_core::{Act, Decision, Name, Op, StoreError, Subject, Time};
 use super::few_shards::cached_hash_of;
 use super::single_check::SingleCheck;
 use crate::memory::store::MemoryStore;
-use crate::memory::table::memory_budget::Growth;
 use crate::memory::table::shard::Shard;
 
 impl MemoryStore {
@@ -43,8 +42,22 @@ impl MemoryStore {
         Some(decision)
     }
 
-    /// Decides over a state that is not packed. Returns `None` if it may grow and there is no room.
-    pub(super) fn decide_whole(
+    /// Decides over a state of more than three words. Returns `None` if it may grow and there is no room.
+    #[inline(always)]
+    pub(super) fn decide_long(
+        &self,
+        op: &Op<'_>,
+        handle: Option<Handle>,
+        (shard, fingerprint): (&mut Shard, u64),
+        now: Time,
+    ) -> Option<Result<Outcome, StoreError>> {
+        match shard.lone_lease(fingerprint) {
+            Some(lease) => self.decide_lone_lease(op, handle, (shard, fingerprint, lease), now),
+            None => self.decide_whole(op, handle, (shard, fingerprint), now),
+        }
+    }
+
+    fn decide_whole(
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,
@@ -61,10 +74,7 @@ impl MemoryStore {
             |state| {
                 let growth = State::max_growth(state.as_ref(), op.act);
                 let has_room = self.memory.has_room_for_lists(account.share, growth);
-                has_room.then(|| match decide_in_place(op, handle, state, now) {
-                    Some(outcome) => Ok(outcome),
-                    None => decide(op, handle, slice::from_mut(state), now),
-                })
+                has_room.then(|| decide_one(op, handle, state, now))
             },
         )?;
         self.memory.count_tables(changed.tables);
@@ -77,6 +87,7 @@ impl MemoryStore {
     }
 
     /// Decides over a state that does not exist yet. Returns `None` if there is no room for it.
+    #[inline(always)]
     pub(super) fn decide_new_whole(
         &self,
         op: &Op<'_>,
@@ -84,26 +95,38 @@ impl MemoryStore {
         (shard, fingerprint): (&mut Shard, u64),
         now: Time,
     ) -> Option<Result<Outcome, StoreError>> {
+        let mut state = None;
+        let outcome = decide_new(op, handle, &mut state, now);
+        let Some(state) = state else { return Some(outcome) };
         let account = self.account(op.policy);
-        let growth = Growth { tables: shard.max_growth(1), lists: State::max_growth(None, op.act) };
+        let form = self.layout.form_of(&state, account.quota());
+        let growth = shard.growth_of(form, 1).plus(state.footprint().into());
         if !self.memory.has_room(account.share, growth) || !self.try_add_keys(account.quota(), 1) {
             return None;
         }
-        let mut state = None;
-        let outcome = decide_new(op, handle, &mut state, now);
-        match state {
-            None => self.remove_keys(account.quota(), 1),
-            Some(state) => {
-                let dropped = self.put_new(shard, fingerprint, state, &account, now);
-                let swept = shard.sweep_few(&self.layout, fingerprint, now);
-                self.budget.keys.remove(dropped.saturating_add(swept));
-            }
-        }
+        let dropped = self.put_new(shard, fingerprint, state, &account, now);
+        let swept = shard.sweep_few(&self.layout, fingerprint, now);
+        self.budget.keys.remove(dropped.saturating_add(swept));
         Some(outcome)
     }
 }
 
+/// Decides over the state of one limit.
+#[inline(always)]
+pub(super) fn decide_one(
+    op: &Op<'_>,
+    handle: Option<Handle>,
+    state: &mut Option<State>,
+    now: Time,
+) -> Result<Outcome, StoreError> {
+    match decide_in_place(op, handle, state, now) {
+        Some(outcome) => Ok(outcome),
+        None => decide(op, handle, slice::from_mut(state), now),
+    }
+}
+
 /// Decides a check, or a release, over a state: nearly every operation is one. `None` if this needs `decide`.
+#[inline(always)]
 fn decide_in_place(
     op: &Op<'_>,
     handle: Option<Handle>,
@@ -128,6 +151,7 @@ fn decide_in_place(
 }
 
 /// Decides an operation on a new key.
+#[inline(always)]
 fn decide_new(
     op: &Op<'_>,
     handle: Option<Handle>,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use tollgate_core::storage::{Packed, State};
+use tollgate_core::storage::{Packed, State, Terms};
 use tollgate_core::{Span, Time};
 
-use super::quota::{Quota, QuotaRef, count_dropped};
+use super::quota::{self, Quota, QuotaRef, count_dropped};
 use super::record::{
-    CompactState, OneWordRecord, ThreeWordRecord, fits_one_word, join_one_word, join_three_words,
-    split_one_word, split_three_words,
+    CompactState, Form, LeaseRecord, OneWordRecord, ThreeWordRecord, fits_one_word, join_lease,
+    join_one_word, join_three_words, split_lease, split_one_word, split_three_words,
 };
 use super::terms::TermsList;
 
@@ -51,6 +51,11 @@ impl Layout {
         self.terms.quota(split_three_words(record).0)
     }
 
+    /// Returns the quota that a lone lease counts in.
+    pub(crate) fn quota_of_lease(&self, record: LeaseRecord) -> QuotaRef {
+        self.terms.quota(split_lease(record).0)
+    }
+
     pub(crate) fn unpack_three_words(&self, record: ThreeWordRecord) -> Option<Packed> {
         let (terms_index, words) = split_three_words(record);
         Some(Packed::new(self.terms.get(terms_index)?, words))
@@ -83,8 +88,37 @@ impl Layout {
         }
     }
 
+    /// Returns whether a lone lease is kept by a sweep, which counts it as dropped if not.
+    pub(super) fn keep_lease(&self, horizon: Time) -> impl FnMut(&LeaseRecord) -> bool {
+        move |record| {
+            let is_live = State::lone_lease_lasts(split_lease(*record).1, horizon);
+            if !is_live {
+                count_dropped(self.quota_of_lease(*record).as_ref());
+            }
+            is_live
+        }
+    }
+
+    /// Returns in which collection a new state is going to be.
+    pub(crate) fn form_of(&self, state: &State, quota: Option<&Arc<Quota>>) -> Form {
+        match self.pack(state, quota) {
+            Some(packed) => packed.form(),
+            None if state.is_of_leases() => Form::Leases,
+            None => Form::Whole,
+        }
+    }
+
+    /// Returns whether a lone lease counts in this quota.
+    pub(crate) fn lease_counts_in(&self, record: LeaseRecord, quota: Option<&Arc<Quota>>) -> bool {
+        quota::is_same(self.quota_of_lease(record).as_ref(), quota)
+    }
+
     /// Packs a state into a record; `None` if it does not fit.
     pub(crate) fn pack(&self, state: &State, quota: Option<&Arc<Quota>>) -> Option<CompactState> {
+        if let Some(lease) = state.lone_lease() {
+            let terms_index = self.terms.index_of(&Terms::LEASE, quota)?;
+            return Some(CompactState::LoneLease(join_lease(terms_index, lease)));
+        }
         let packed = state.packed()?;
         let terms_index = self.terms.index_of(&packed.terms(), quota)?;
         let one_word = packed.one_word(self.origin).filter(|_| fits_one_word(terms_index));

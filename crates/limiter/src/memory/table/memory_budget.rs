@@ -32,6 +32,12 @@ pub(crate) struct Growth {
     pub(crate) lists: Footprint,
 }
 
+impl From<Footprint> for Growth {
+    fn from(lists: Footprint) -> Growth {
+        Growth { tables: 0, lists }
+    }
+}
+
 impl Growth {
     /// Returns the sum.
     pub(crate) fn plus(self, other: Growth) -> Growth {
@@ -51,6 +57,8 @@ impl Growth {
 pub(crate) struct MemoryBudget {
     /// Tables and slots. Only slots count in the share of a policy.
     states: Shares,
+    /// Leases, and the places of states with several of them, so that a flood of new keys leaves a holder of leases its
+    /// room. Only the leases count in the share of a policy.
     leases: Shares,
     reservations: Shares,
     /// For each share: no scan for states that have reset is made for it meanwhile.
@@ -83,11 +91,6 @@ impl MemoryBudget {
     pub(crate) fn move_lists(&self, from: ShareNumber, to: ShareNumber, lists: Footprint) {
         self.count_lists(to, lists);
         self.count_lists(from, Footprint::default().minus(lists));
-    }
-
-    /// Returns whether there is room for so many bytes more of tables.
-    pub(crate) fn has_room_for_tables(&self, bytes: usize) -> bool {
-        self.states.fits(bytes)
     }
 
     /// Returns whether there is room for so many bytes more of lists of a policy.

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use tollgate_core::storage::{Footprint, State, walk};
-use tollgate_core::{Decision, Time};
+use tollgate_core::storage::{Footprint, Handle, LimitStorage as _, State, walk};
+use tollgate_core::{Decision, Item, Time};
 
 use super::account::Account;
 use super::hash_table::HashTable;
 use super::layout::Layout;
-use super::memory_budget::MemoryBudget;
+use super::lone_leases::state_of_lease;
+use super::long_states::LongStates;
+use super::memory_budget::{Growth, MemoryBudget};
 use super::quota::{self, Quota, count_dropped};
 use super::record::{
-    CompactState, Form, OneWordRecord, ThreeWordRecord, split_one_word, split_three_words,
+    CompactState, Form, LeaseRecord, OneWordRecord, ThreeWordRecord, split_lease, split_one_word,
+    split_three_words,
 };
-use super::whole_states::{self, Changed, WholeStates};
+use super::whole_states::{Changed, WholeStates};
 
-/// The states of some of the keys. A state is in exactly one of the three collections.
+/// The states of some of the keys. A state is in exactly one of the four collections.
 ///
 /// Together with its lock a shard fills one cache line, so finding a state touches two lines: this
 /// one, and the one with the record.
@@ -29,9 +32,8 @@ pub(crate) struct Shard {
     pub(super) one_word_len: u32,
     /// Number of states of three words.
     pub(super) three_words_len: u32,
-    /// States that need more: slots, leases, open reservations, and states whose terms have no
-    /// index.
-    pub(super) whole: Option<Box<WholeStates>>,
+    /// States that need more: several slots, leases, open reservations, and states whose terms have no index.
+    pub(super) long: Option<Box<LongStates>>,
 }
 
 /// What putting a state back has led to.
@@ -81,7 +83,7 @@ impl Shard {
     pub(crate) fn has(&self, fingerprint: u64) -> bool {
         self.one_word.find(fingerprint).is_some()
             || self.three_words.find(fingerprint).is_some()
-            || self.has_whole(fingerprint)
+            || self.has_long(fingerprint)
     }
 
     /// Prefetches the home of a fingerprint in both tables.
@@ -110,7 +112,12 @@ impl Shard {
             move_to_quota(layout.quota_of_three_words(record).as_ref(), quota);
             return layout.unpack_three_words(record).map(State::from);
         }
-        let (state, before) = self.whole.as_mut()?.take(fingerprint, account)?;
+        let long = self.long.as_mut()?;
+        if let Some(record) = long.lone.remove(fingerprint) {
+            move_to_quota(layout.quota_of_lease(record).as_ref(), quota);
+            return Some(state_of_lease(record));
+        }
+        let (state, before) = long.whole_with(fingerprint)?.take(fingerprint, account)?;
         move_to_quota(before.quota(), quota);
         if before.share != account.share {
             memory.move_lists(before.share, account.share, state.footprint());
@@ -118,14 +125,28 @@ impl Shard {
         Some(state)
     }
 
-    /// Returns whether there is such a state that is not packed.
-    pub(crate) fn has_whole(&self, fingerprint: u64) -> bool {
-        self.whole.as_ref().is_some_and(|whole| whole.has(fingerprint))
+    /// Returns whether there is such a state of more than three words.
+    #[inline]
+    pub(crate) fn has_long(&self, fingerprint: u64) -> bool {
+        self.long.as_ref().is_some_and(|long| {
+            long.lone.find(fingerprint).is_some() || long.has_whole(fingerprint)
+        })
     }
 
-    /// Returns a state that is not packed.
-    pub(crate) fn whole_state(&self, fingerprint: u64) -> Option<&State> {
-        self.whole.as_ref()?.get(fingerprint).map(|(state, _)| state)
+    /// Returns whether the item of an operation still holds its leases, in a state with this fingerprint.
+    pub(crate) fn still_holds(
+        &self,
+        fingerprint: u64,
+        item: &Item<'_>,
+        handle: Handle,
+        now: Time,
+    ) -> bool {
+        let holds = |state: Option<&State>| item.limit.still_holds(state, item.cost, handle, now);
+        let Some(long) = &self.long else { return holds(None) };
+        match long.lone.find(fingerprint) {
+            Some(record) => holds(Some(&state_of_lease(record))),
+            None => holds(long.several.get(fingerprint).map(|(state, _)| state)),
+        }
     }
 
     /// Checks a state that is not packed where it lies. Returns the decision, and by how much the memory of its lists
@@ -136,7 +157,7 @@ impl Shard {
         account: &Account,
         check: impl FnOnce(&mut State) -> Option<Decision>,
     ) -> Option<(Decision, Footprint)> {
-        self.whole.as_mut()?.check(fingerprint, account, check)
+        self.whole_with(fingerprint)?.check(fingerprint, account, check)
     }
 
     /// Changes a state that is not packed where it lies. `None` if no such state counts in this account.
@@ -149,7 +170,7 @@ impl Shard {
         now: Time,
         change: impl FnOnce(&mut Option<State>) -> T,
     ) -> Option<Changed<T>> {
-        let mut changed = self.whole.as_mut()?.change(fingerprint, account, change)?;
+        let mut changed = self.whole_with(fingerprint)?.change(fingerprint, account, change)?;
         if changed.is_gone || changed.is_packed {
             let (moved, tables) =
                 self.measured(|shard| shard.move_out(layout, fingerprint, memory, now));
@@ -173,9 +194,7 @@ impl Shard {
         now: Time,
     ) -> Put {
         let lists = state.as_ref().map(State::footprint).unwrap_or_default();
-        if let Some(whole) = self.whole.as_mut()
-            && whole.has(fingerprint)
-        {
+        if let Some(whole) = self.whole_with(fingerprint) {
             whole.put_back(fingerprint, state);
             let moved = self.move_out(layout, fingerprint, memory, now);
             return Put { lists: lists.minus(moved.given_back), dropped: moved.dropped };
@@ -186,8 +205,8 @@ impl Shard {
             return Put { lists: Footprint::default(), dropped };
         }
         let horizon = layout.horizon(now);
-        let whole = self.whole.get_or_insert_default();
-        let dropped = whole.insert(fingerprint, state, account.clone(), memory, horizon);
+        let long = self.long.get_or_insert_default();
+        let dropped = long.insert_whole(fingerprint, state, account.clone(), memory, horizon);
         Put { lists, dropped }
     }
 
@@ -199,17 +218,17 @@ impl Shard {
         memory: &MemoryBudget,
         now: Time,
     ) -> MovedOut {
-        let Some(whole) = self.whole.as_mut() else { return MovedOut::default() };
+        let Some(whole) = self.whole_with(fingerprint) else { return MovedOut::default() };
         let Some((state, account)) = whole.get(fingerprint) else {
             whole.remove(fingerprint);
             return MovedOut::default();
         };
         let Some(packed) = layout.pack(state, account.quota()) else { return MovedOut::default() };
-        if !memory.has_room_for_tables(self.growth_of(packed.form(), 1)) {
+        if !memory.fits(self.growth_of(packed.form(), 1)) {
             return MovedOut::default();
         }
-        let whole = self.whole.as_mut();
-        let given_back = whole.map(|whole| whole.remove(fingerprint)).unwrap_or_default();
+        let given_back =
+            self.whole_with(fingerprint).map(|whole| whole.remove(fingerprint)).unwrap_or_default();
         MovedOut { given_back, dropped: self.insert(layout, fingerprint, packed, now) }
     }
 
@@ -232,24 +251,28 @@ impl Shard {
                 let keep = layout.keep_three_words(horizon);
                 self.three_words.insert(&mut self.three_words_len, [fingerprint, a, b, c], keep)
             }
+            CompactState::LoneLease([a, b, c, d]) => {
+                let leases = &mut self.long.get_or_insert_default().lone;
+                leases.insert(layout, [fingerprint, a, b, c, d], horizon)
+            }
         }
     }
 
     /// Returns the memory that its states take.
     pub(crate) fn bytes(&self) -> usize {
-        let lists = self.whole.as_ref().map_or(0, |whole| whole.lists().total());
+        let lists = self.long.as_ref().map_or(0, |long| long.lists().total());
         self.all_tables().wrapping_add(lists)
     }
 
     /// Returns the memory of all places for states.
     pub(crate) fn all_tables(&self) -> usize {
-        self.tables().wrapping_add(self.whole.as_ref().map_or(0, |whole| whole.places()))
+        self.tables().wrapping_add(self.long.as_ref().map_or(0, |long| long.tables()))
     }
 
     /// Returns the share of each state with lists, and their memory.
     #[cfg(test)]
     pub(crate) fn lists(&self) -> impl Iterator<Item = (u16, Footprint)> {
-        self.whole.iter().flat_map(|whole| whole.footprints())
+        self.long.iter().flat_map(|long| long.footprints())
     }
 
     /// Returns the memory of its tables of records.
@@ -258,12 +281,11 @@ impl Shard {
         self.one_word.bytes().wrapping_add(self.three_words.bytes())
     }
 
-    /// Returns about how many bytes more it may take with so many more states, whatever their form.
-    pub(crate) fn max_growth(&self, more: u32) -> usize {
-        self.one_word
-            .max_growth(self.one_word_len, more)
-            .saturating_add(self.three_words.max_growth(self.three_words_len, more))
-            .saturating_add(self.growth_of_whole(more))
+    /// Returns about how much more it may take with so many more states, whatever their form.
+    pub(crate) fn max_growth(&self, more: u32) -> Growth {
+        let forms = [Form::OneWord, Form::ThreeWords, Form::LoneLease, Form::Leases, Form::Whole];
+        let growths = forms.map(|form| self.growth_of(form, more));
+        growths.into_iter().fold(Growth::default(), Growth::plus)
     }
 
     /// Returns in which collection a state is going to be that was not there, or was taken out; `None` if its place was
@@ -275,22 +297,22 @@ impl Shard {
         state: &State,
         quota: Option<&Arc<Quota>>,
     ) -> Option<Form> {
-        let form = || layout.pack(state, quota).map_or(Form::Whole, |packed| packed.form());
-        (!self.has_whole(fingerprint)).then(form)
+        let has_place = self.long.as_ref().is_some_and(|long| long.has_whole(fingerprint));
+        (!has_place).then(|| layout.form_of(state, quota))
     }
 
-    fn growth_of_whole(&self, more: u32) -> usize {
-        self.whole.as_ref().map_or(whole_states::first_growth(), |whole| whole.max_growth(more))
-    }
-
-    /// Returns how many bytes more the collection for states of this form takes with so many more.
+    /// Returns how much more the collection for states of this form takes with so many more.
     #[inline]
-    pub(crate) fn growth_of(&self, form: Form, more: u32) -> usize {
-        match form {
+    pub(crate) fn growth_of(&self, form: Form, more: u32) -> Growth {
+        let long = || self.long.as_deref();
+        let tables = match form {
             Form::OneWord => self.one_word.max_growth(self.one_word_len, more),
             Form::ThreeWords => self.three_words.max_growth(self.three_words_len, more),
-            Form::Whole => self.growth_of_whole(more),
-        }
+            Form::LoneLease => LongStates::growth_of_lone(long(), more),
+            Form::Leases => return LongStates::growth_of_several(long(), more),
+            Form::Whole => LongStates::growth_of_others(long(), more),
+        };
+        Growth { tables, lists: Footprint::default() }
     }
 
     /// Changes the shard. Returns also the difference in the memory of its tables, which wraps around.
@@ -306,18 +328,31 @@ impl Shard {
         let one = self.one_word.iter().filter_map(|record| layout.unpack_one_word(*record));
         let three = self.three_words.iter().filter_map(|record| layout.unpack_three_words(*record));
         let packed = one.chain(three).map(|state| state.expires());
-        packed.chain(self.whole().map(|(_, state)| state.expires())).min()
+        let leases = self.leases().map(|record| state_of_lease(*record).expires());
+        packed.chain(leases).chain(self.whole().map(|(_, state)| state.expires())).min()
     }
 
     /// Iterates over the indices of the terms of all records.
     pub(crate) fn terms_indices(&self) -> impl Iterator<Item = u32> {
-        walk(self.one_word.slots().saturating_add(self.three_words.slots()));
+        let leases = self.long.as_ref().map_or(0, |long| long.lone.slots());
+        let slots = self.one_word.slots().saturating_add(self.three_words.slots());
+        walk(slots.saturating_add(leases));
         let one = self.one_word.iter().map(|record| split_one_word(*record).0);
-        one.chain(self.three_words.iter().map(|record| split_three_words(*record).0))
+        let three = self.three_words.iter().map(|record| split_three_words(*record).0);
+        one.chain(three).chain(self.leases().map(|record| split_lease(*record).0))
+    }
+
+    fn leases(&self) -> impl Iterator<Item = &LeaseRecord> {
+        self.long.iter().flat_map(|long| long.lone.iter())
     }
 
     fn whole(&self) -> impl Iterator<Item = (u64, &State)> {
-        self.whole.iter().flat_map(|whole| whole.iter())
+        self.long.iter().flat_map(|long| long.whole())
+    }
+
+    /// Returns the collection that has such a state that is not packed.
+    fn whole_with(&mut self, fingerprint: u64) -> Option<&mut WholeStates> {
+        self.long.as_mut()?.whole_with(fingerprint)
     }
 
     /// Iterates over all states with their fingerprints.
@@ -327,7 +362,10 @@ impl Shard {
             self.three_words.iter().map(|record| (record[0], layout.unpack_three_words(*record)));
         let packed =
             one.chain(three).filter_map(|(fingerprint, state)| Some((fingerprint, state?.into())));
-        packed.chain(self.whole().map(|(fingerprint, state)| (fingerprint, state.clone())))
+        let leases = self.leases().map(|record| (record[0], state_of_lease(*record)));
+        packed
+            .chain(leases)
+            .chain(self.whole().map(|(fingerprint, state)| (fingerprint, state.clone())))
     }
 }
 

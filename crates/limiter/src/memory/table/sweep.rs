@@ -23,24 +23,25 @@ impl Shard {
         let one = self.one_word.sweep(&mut self.one_word_len, fingerprint, slots, keep);
         let keep = layout.keep_three_words(horizon);
         let three = self.three_words.sweep(&mut self.three_words_len, fingerprint, slots, keep);
-        one.saturating_add(three)
+        let leases = self.long.as_mut().map(|long| &mut long.lone);
+        let leases = leases.map_or(0, |leases| {
+            walk(slots.min(leases.slots()));
+            leases.sweep(layout, fingerprint, slots, horizon)
+        });
+        one.saturating_add(three).saturating_add(leases)
     }
 
     /// Drops all states that have reset, and what has ended in others, without slack. Gives memory back.
     /// Returns how many states were dropped.
     pub(crate) fn sweep_all(&mut self, layout: &Layout, memory: &MemoryBudget, now: Time) -> usize {
-        let slots = self.one_word.slots().max(self.three_words.slots());
-        let swept = self.sweep(layout, 0, slots, now);
+        // In all of them: a table has no more slots than this.
+        let swept = self.sweep(layout, 0, usize::MAX, now);
         self.one_word.shrink(&mut self.one_word_len);
         self.three_words.shrink(&mut self.three_words_len);
-        swept.saturating_add(self.sweep_whole(memory, now))
-    }
-
-    fn sweep_whole(&mut self, memory: &MemoryBudget, now: Time) -> usize {
-        let Some(whole) = &mut self.whole else { return 0 };
-        let swept = whole.sweep_all(memory, now);
-        if whole.is_empty() {
-            self.whole = None;
+        let Some(long) = &mut self.long else { return swept };
+        let swept = swept.saturating_add(long.sweep_all(memory, now));
+        if long.is_empty() {
+            self.long = None;
         }
         swept
     }

@@ -148,7 +148,10 @@ impl WholeStates {
             tables: 0,
             lists,
             is_gone: whole.state.is_none(),
-            is_packed: whole.state.as_ref().is_some_and(|state| state.packed().is_some()),
+            is_packed: whole
+                .state
+                .as_ref()
+                .is_some_and(|state| state.packed().is_some() || state.lone_lease().is_some()),
             dropped: 0,
         })
     }

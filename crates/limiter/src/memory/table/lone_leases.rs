@@ -1,0 +1,100 @@
+//! Keys with one lease and nothing else, as most that hold any: each is a record.
+
+use tollgate_core::Time;
+use tollgate_core::storage::State;
+
+use super::hash_table::HashTable;
+use super::layout::Layout;
+use super::record::{LeaseRecord, replace_lease, split_lease};
+use super::shard::Shard;
+
+/// Number of records that fill whole cache lines together.
+const RECORDS_PER_LINE: usize = 8;
+
+/// The lone leases of a shard.
+#[derive(Default)]
+pub(super) struct LoneLeases {
+    table: HashTable<5, RECORDS_PER_LINE>,
+    len: u32,
+}
+
+/// Returns the state that a record stands for.
+pub(crate) fn state_of_lease(record: LeaseRecord) -> State {
+    State::of_lone_lease(split_lease(record).1)
+}
+
+impl LoneLeases {
+    pub(super) fn find(&self, fingerprint: u64) -> Option<LeaseRecord> {
+        self.table.find(fingerprint).copied()
+    }
+
+    /// Inserts a record whose fingerprint is not present yet. Returns the number of others that were dropped meanwhile
+    /// because they had ended.
+    pub(super) fn insert(&mut self, layout: &Layout, record: LeaseRecord, horizon: Time) -> usize {
+        self.table.insert(&mut self.len, record, layout.keep_lease(horizon))
+    }
+
+    /// Writes another lease in the place of one.
+    pub(super) fn replace(&mut self, fingerprint: u64, lease: [u64; 4]) {
+        if let Some(record) = self.table.find_mut(fingerprint) {
+            *record = replace_lease(*record, lease);
+        }
+    }
+
+    pub(super) fn remove(&mut self, fingerprint: u64) -> Option<LeaseRecord> {
+        self.table.remove(&mut self.len, fingerprint)
+    }
+
+    /// Drops what has ended in so many slots from the home of a fingerprint on. Returns how many.
+    pub(super) fn sweep(
+        &mut self,
+        layout: &Layout,
+        fingerprint: u64,
+        slots: usize,
+        horizon: Time,
+    ) -> usize {
+        self.table.sweep(&mut self.len, fingerprint, slots, layout.keep_lease(horizon))
+    }
+
+    /// Gives memory back if there is far too much.
+    pub(super) fn shrink(&mut self) {
+        self.table.shrink(&mut self.len);
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.table.slots()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+
+    /// Returns how many bytes more they take with so many more.
+    pub(super) fn max_growth(&self, more: u32) -> usize {
+        self.table.max_growth(self.len, more)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &LeaseRecord> {
+        self.table.iter()
+    }
+}
+
+impl Shard {
+    #[inline]
+    pub(crate) fn lone_lease(&self, fingerprint: u64) -> Option<LeaseRecord> {
+        self.long.as_ref()?.lone.find(fingerprint)
+    }
+
+    /// Writes what has become of a lone lease that still is one.
+    pub(crate) fn replace_lone_lease(&mut self, fingerprint: u64, lease: [u64; 4]) {
+        if let Some(long) = &mut self.long {
+            long.lone.replace(fingerprint, lease);
+        }
+    }
+
+    pub(crate) fn remove_lone_lease(&mut self, fingerprint: u64) {
+        if let Some(long) = &mut self.long {
+            long.lone.remove(fingerprint);
+        }
+    }
+}
