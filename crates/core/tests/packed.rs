@@ -166,7 +166,23 @@ fn through_bytes(state: Option<State>) -> Result<Option<State>, TestCaseError> {
     }
     let read = State::read_from(&mut bytes.as_slice()).unwrap();
     prop_assert_eq!(format!("{read:?}"), format!("{state:?}"));
+    if let Some(lease) = read.lone_lease() {
+        return through_words(&read, lease).map(Some);
+    }
     Ok(Some(read.packed().map_or(read, State::from)))
+}
+
+/// Returns a lone lease after packing and unpacking it.
+fn through_words(state: &State, lease: [u64; 4]) -> Result<State, TestCaseError> {
+    let [_, _, third, fourth] = lease;
+    prop_assert!(third < 1 << Packed::WORD_BITS && fourth < 1 << Packed::WORD_BITS);
+    let unpacked = State::of_lone_lease(lease);
+    prop_assert_eq!(format!("{unpacked:?}"), format!("{state:?}"));
+    let expires = state.expires();
+    prop_assert!(!State::lone_lease_lasts(lease, expires));
+    let before = Time::from_micros(expires.as_micros() - 1).unwrap();
+    prop_assert!(State::lone_lease_lasts(lease, before));
+    Ok(unpacked)
 }
 
 #[test]
@@ -211,6 +227,25 @@ fn a_lease_is_released_in_place() {
     let released = limit.release_in_place(&mut state, handle, 1, Time::EPOCH).unwrap();
     assert!(released.allowed && released.remaining == Some(3) && state.is_none());
     assert!(limit.release_in_place(&mut state, handle, 1, Time::EPOCH).is_none());
+}
+
+#[test]
+fn one_lease_alone_fits_in_words() {
+    let limit: Limit = "concurrency 3 ttl 1h".parse().unwrap();
+    let mut state = None;
+    for (count, expected) in [(1, true), (2, false)] {
+        let handle = Some(Handle::from_words([count, 2]));
+        apply_with(&limit, &mut state, Act::Check, 1, handle, Time::EPOCH).unwrap();
+        assert_eq!(state.as_ref().unwrap().lone_lease().is_some(), expected, "{count}");
+    }
+    let (mut state, handle) = (None, Some(Handle::from_words([1, 2])));
+    apply_with(&limit, &mut state, Act::Reserve, 1, handle, Time::EPOCH).unwrap();
+    assert_eq!(state.as_ref().unwrap().lone_lease(), None);
+    apply_with(&limit, &mut state, Act::Settle, 1, handle, Time::EPOCH).unwrap();
+    assert!(state.unwrap().lone_lease().is_some());
+    let mut other = None;
+    apply(&"gcra 3/h".parse().unwrap(), &mut other, Act::Check, 1, Time::EPOCH).unwrap();
+    assert_eq!(other.unwrap().lone_lease(), None);
 }
 
 #[test]

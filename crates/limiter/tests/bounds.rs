@@ -358,6 +358,37 @@ fn a_known_key_of_several_limits_keeps_its_places_in_a_full_store() {
     }
 }
 
+/// Most keys that hold a lease hold one.
+#[test]
+fn a_key_with_one_lease_takes_no_list() {
+    let (limiter, clock) = limiter("concurrency 3 ttl 1h", 1_000_000, WhenFull::Deny);
+    let stats = || limiter.store().stats();
+    for key in 0..100_000_u64 {
+        assert!(limiter.key(key).id(b"mine").check().unwrap().allowed);
+    }
+    assert_eq!(stats().leases.bytes, 0);
+    // A record of 40 bytes, and a table that is at least three eighths full.
+    assert!(stats().states.bytes < 100_000 * 107, "{:?}", stats());
+    assert!(limiter.key(7).id(b"second").check().unwrap().allowed);
+    assert!(stats().leases.bytes > 0);
+    assert!(limiter.key(7).id(b"mine").release().unwrap().allowed);
+    assert!(limiter.key(7).id(b"second").renew().unwrap().allowed);
+    assert_eq!(limiter.key(7).peek().unwrap().remaining, Some(2));
+    // The record of a lease that was released is used again, and finds no lease meanwhile.
+    let keys = stats().keys;
+    assert!(limiter.key(8).id(b"mine").release().unwrap().allowed);
+    assert!(!limiter.key(8).id(b"mine").release().unwrap().allowed);
+    assert_eq!(limiter.key(8).peek().unwrap().remaining, Some(3));
+    assert!(limiter.key(8).id(b"mine").check().unwrap().allowed);
+    assert_eq!((limiter.key(8).peek().unwrap().remaining, stats().keys), (Some(2), keys));
+    // Everything ends, and what is left makes room.
+    clock.advance(Duration::from_secs(3_600 + 60));
+    for key in 0..400_000_u64 {
+        assert!(limiter.key(1_000_000 + key).id(b"mine").check().unwrap().allowed);
+    }
+    assert!(stats().keys < 430_000, "{:?}", stats());
+}
+
 #[test]
 fn what_a_full_store_denies_was_not_done_and_needs_no_id() {
     let (limiter, _) = limiter("fixed-window 9/h", 1, WhenFull::Deny);

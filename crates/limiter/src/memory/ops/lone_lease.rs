@@ -1,17 +1,17 @@
 //! Operations on a key with one lease and nothing else: they are decided over a copy, which goes back into its record.
 
-use tollgate_core::storage::{Footprint, Handle, Outcome, State};
+use tollgate_core::storage::{Handle, Outcome, State};
 use tollgate_core::{Op, StoreError, Time};
 
-use super::whole::decide_one;
+use super::whole::{decide_new, decide_one};
 use crate::memory::store::MemoryStore;
 use crate::memory::table::account::Account;
-use crate::memory::table::lone_leases::state_of_lease;
+use crate::memory::table::lone_leases::{state_of_lease, was_given_back};
 use crate::memory::table::record::LeaseRecord;
 use crate::memory::table::shard::Shard;
 
 impl MemoryStore {
-    /// Decides over a lone lease. Returns `None` if it may grow and there is no room.
+    /// Decides over a lone lease. Returns `None` if there is no room for what it becomes.
     #[inline(always)]
     pub(super) fn decide_lone_lease(
         &self,
@@ -24,38 +24,36 @@ impl MemoryStore {
         if !self.layout.lease_counts_in(lease, account.quota()) {
             return None;
         }
-        let mut state = Some(state_of_lease(lease));
-        let lists = State::max_growth(state.as_ref(), op.act);
-        // What needs no list stays in its record.
-        let tables = if lists == Footprint::default() { 0 } else { 1 };
-        let growth = shard.max_growth(tables).plus(lists.into());
-        if !self.memory.has_room(account.share, growth) {
-            return None;
+        let mut state = (!was_given_back(lease)).then(|| state_of_lease(lease));
+        let outcome = match state {
+            Some(_) => decide_one(op, handle, &mut state, now),
+            None => decide_new(op, handle, &mut state, now),
+        };
+        match state.as_ref().map(State::lone_lease) {
+            None => shard.end_lone_lease(fingerprint),
+            Some(Some(lease)) => shard.replace_lone_lease(fingerprint, lease),
+            Some(None) => self.move_lone_lease(state?, &account, (shard, fingerprint), now)?,
         }
-        let outcome = decide_one(op, handle, &mut state, now);
-        self.put_lone_lease(state, &account, (shard, fingerprint), now);
         Some(outcome)
     }
 
-    /// Puts back what has become of a lone lease.
-    fn put_lone_lease(
+    /// Puts a state that was a lone lease elsewhere. Returns `None` if there is no room for it.
+    #[cold]
+    fn move_lone_lease(
         &self,
-        state: Option<State>,
+        state: State,
         account: &Account,
         (shard, fingerprint): (&mut Shard, u64),
         now: Time,
-    ) {
-        if let Some(lease) = state.as_ref().and_then(State::lone_lease) {
-            shard.replace_lone_lease(fingerprint, lease);
-            return;
+    ) -> Option<()> {
+        let form = self.layout.form_of(&state, account.quota());
+        let growth = shard.growth_of(form, 1).plus(state.footprint().into());
+        if !self.memory.has_room(account.share, growth) {
+            return None;
         }
         shard.remove_lone_lease(fingerprint);
-        match state {
-            None => self.remove_keys(account.quota(), 1),
-            Some(state) => {
-                let dropped = self.put_new(shard, fingerprint, state, account, now);
-                self.budget.keys.remove(dropped);
-            }
-        }
+        let dropped = self.put_new(shard, fingerprint, state, account, now);
+        self.budget.keys.remove(dropped);
+        Some(())
     }
 }

@@ -152,7 +152,7 @@ fn decide_in_place(
 
 /// Decides an operation on a new key.
 #[inline(always)]
-fn decide_new(
+pub(super) fn decide_new(
     op: &Op<'_>,
     handle: Option<Handle>,
     state: &mut Option<State>,

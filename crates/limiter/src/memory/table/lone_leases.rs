@@ -18,9 +18,18 @@ pub(super) struct LoneLeases {
     len: u32,
 }
 
+/// The words of a lease that was given back, which ended at the epoch. Its record stays until a sweep finds it: a key
+/// that has held a lease mostly takes another one.
+const GIVEN_BACK: [u64; 4] = [0; 4];
+
 /// Returns the state that a record stands for.
 pub(crate) fn state_of_lease(record: LeaseRecord) -> State {
     State::of_lone_lease(split_lease(record).1)
+}
+
+/// Returns whether a lease was given back. One that has ended was not: it counts again if the clock steps back.
+pub(crate) fn was_given_back(record: LeaseRecord) -> bool {
+    split_lease(record).1 == GIVEN_BACK
 }
 
 impl LoneLeases {
@@ -90,6 +99,11 @@ impl Shard {
         if let Some(long) = &mut self.long {
             long.lone.replace(fingerprint, lease);
         }
+    }
+
+    /// Gives a lone lease back.
+    pub(crate) fn end_lone_lease(&mut self, fingerprint: u64) {
+        self.replace_lone_lease(fingerprint, GIVEN_BACK);
     }
 
     pub(crate) fn remove_lone_lease(&mut self, fingerprint: u64) {
