@@ -5,10 +5,9 @@ mod limits;
 mod requests;
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Limiter, MemoryStore};
+use tollgate::Limiter;
 
 use crate::in_process::limit::Pace;
 use crate::in_process::system::System;
@@ -53,11 +52,6 @@ pub(crate) fn build(name: &str, pace: Pace) -> anyhow::Result<Option<Box<dyn Sys
         "tollgate cached clock" => Box::new(Ours(clocks::cached(lines)?)),
         "tollgate sliding-log stepped" => Box::new(clocks::Stepped::new(lines, STEP)?),
         "tollgate sliding-log stopped" => Box::new(clocks::Stepped::new(lines, Duration::ZERO)?),
-        // The share of leases holds less than a million by default.
-        "tollgate concurrency" if pace == Pace::Slow => {
-            let store = Arc::new(MemoryStore::builder().max_memory(8 << 30).build()?);
-            Box::new(Ours(store.limiter("leases", lines)?))
-        }
         _ => Box::new(Ours(Limiter::parse(lines)?)),
     }))
 }

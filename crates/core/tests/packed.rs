@@ -235,16 +235,18 @@ fn one_lease_alone_fits_in_words() {
     let mut state = None;
     for (count, expected) in [(1, true), (2, false)] {
         let handle = Some(Handle::from_words([count, 2]));
-        apply_with(&limit, &mut state, Act::Check, 1, handle, Time::EPOCH).unwrap();
+        let decision = apply_with(&limit, &mut state, Act::Check, 1, handle, Time::EPOCH);
+        assert!(decision.unwrap().allowed);
         assert_eq!(state.as_ref().unwrap().lone_lease().is_some(), expected, "{count}");
     }
     let (mut state, handle) = (None, Some(Handle::from_words([1, 2])));
-    apply_with(&limit, &mut state, Act::Reserve, 1, handle, Time::EPOCH).unwrap();
-    assert_eq!(state.as_ref().unwrap().lone_lease(), None);
-    apply_with(&limit, &mut state, Act::Settle, 1, handle, Time::EPOCH).unwrap();
-    assert!(state.unwrap().lone_lease().is_some());
-    let mut other = None;
-    apply(&"gcra 3/h".parse().unwrap(), &mut other, Act::Check, 1, Time::EPOCH).unwrap();
+    for (act, expected) in [(Act::Reserve, false), (Act::Settle, true)] {
+        let decision = apply_with(&limit, &mut state, act, 1, handle, Time::EPOCH);
+        assert!(decision.unwrap().allowed);
+        assert_eq!(state.as_ref().unwrap().lone_lease().is_some(), expected, "{act}");
+    }
+    let (gcra, mut other) = ("gcra 3/h".parse().unwrap(), None);
+    assert!(apply(&gcra, &mut other, Act::Check, 1, Time::EPOCH).unwrap().allowed);
     assert_eq!(other.unwrap().lone_lease(), None);
 }
 

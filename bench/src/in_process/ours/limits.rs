@@ -16,7 +16,6 @@ pub(super) fn lines(name: &str, pace: Pace) -> Option<&'static [&'static str]> {
 fn fast(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "tollgate" | "tollgate cached clock" => &["gcra 1000000/s burst 100"],
-        "tollgate ids" => &["gcra 1000000000/s burst 1000000000"],
         "tollgate token-bucket" => &["token-bucket 1000000/s burst 100"],
         "tollgate leaky-bucket" => &["leaky-bucket size 100 drip 1 every 1us"],
         "tollgate fixed-window" => &["fixed-window 1000000/s"],
@@ -53,7 +52,7 @@ fn slow(name: &str) -> Option<&'static [&'static str]> {
 /// So generous that nothing is denied.
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
-        "tollgate" => &["gcra 1000000/s burst 1000000000"],
+        "tollgate" | "tollgate ids" => &["gcra 1000000/s burst 1000000000"],
         "tollgate two gcra" => {
             &["gcra 1000000/s burst 1000000000", "gcra 1000000000/h burst 1000000000"]
         }

@@ -411,6 +411,7 @@ mod tests {
         fn a_table_behaves_as_a_map(ops in prop::collection::vec(table_op(), 1..200)) {
             matches_map::<2, 4>(&ops)?;
             matches_map::<4, 2>(&ops)?;
+            matches_map::<5, 8>(&ops)?;
         }
 
         #[test]
