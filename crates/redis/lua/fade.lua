@@ -10,7 +10,7 @@
 -- `faded_at` computes when a level will be 0; `adopt_terms` and `keep_terms` bring the level to the step of `now`.
 --
 -- Expects, read only:
--- luacheck: read globals args at unpack pack floor
+-- luacheck: read globals args at unpack pack
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
@@ -24,7 +24,7 @@ local function power(base, exponent)
   local product = 1
   while exponent > 0 do
     if exponent % 2 == 1 then product = product * base end
-    base, exponent = base * base, floor(exponent / 2)
+    base, exponent = base * base, math.floor(exponent / 2)
   end
   return product
 end
@@ -51,7 +51,7 @@ if limit.body_at then
   end
   written_level, written_at = level, step_start
   if step_start > now then now = step_start end
-  level = fade(level, floor((now - step_start) / old_step), old_decay, old_minimum)
+  level = fade(level, math.floor((now - step_start) / old_step), old_decay, old_minimum)
   live = level > 0
   if not live then level, now, old_decay, old_step, old_minimum = 0, at, decay, step, minimum end
 end
@@ -129,7 +129,7 @@ local known_steps, known_refundable = nil, 0
 do
   local steps = steps_between(taken_at, now, old_step)
   if steps ~= known_steps then
-    known_steps, known_refundable = steps, live and floor(level * power(old_decay, steps)) or 0
+    known_steps, known_refundable = steps, live and math.floor(level * power(old_decay, steps)) or 0
   end
   refundable = known_refundable
 end

@@ -7,7 +7,7 @@
 -- Sections: see README.md. This rule's own: `read_cost`, `read_body` and `convert_cost`.
 --
 -- Expects, read only:
--- luacheck: read globals args at unpack pack floor
+-- luacheck: read globals args at unpack pack
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
@@ -79,7 +79,7 @@ do
     -- The first check converts a state at another pace, and all others are counted after that.
     if old_ticks ~= ticks or old_parts ~= parts then allowed = false end
     empty_parts = empty_parts + before * cost_parts
-    local carry = floor(empty_parts / parts)
+    local carry = math.floor(empty_parts / parts)
     empty_at, empty_parts = empty_at + before * cost_ticks + carry, empty_parts - carry * parts
   end
   --+ fits
@@ -88,7 +88,7 @@ end
 --: take_times
 do
   local cost_ticks, cost_parts = times * cost_ticks, times * cost_parts
-  local carry = floor(cost_parts / parts)
+  local carry = math.floor(cost_parts / parts)
   cost_ticks, cost_parts = cost_ticks + carry, cost_parts - carry * parts
   --+ take
 end

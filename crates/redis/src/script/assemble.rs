@@ -103,10 +103,8 @@ impl Assembly<'_> {
     fn begin(&mut self) {
         self.add("local spread = unpack");
         self.add("local call, unpack, pack = redis.call, struct.unpack, struct.pack");
-        self.add(
-            "local sub, byte, find, format = string.sub, string.byte, string.find, string.format",
-        );
-        self.add("local floor = math.floor");
+        // Only what most checks call: naming a function takes as long as two calls of it gain.
+        self.add("local sub, byte = string.sub, string.byte");
         self.add("local args = ARGV[1]");
         if self.shape.explicit_time {
             self.add("local time = unpack('<I7', args)");
@@ -129,7 +127,8 @@ impl Assembly<'_> {
             self.add("local limits = {}");
         }
         if !self.counting().is_empty() {
-            self.section(self.no_limit(), "define_parts");
+            // Functions, which `lua/apart.lua` makes where they are needed first.
+            self.add("local read_part, change_part, damaged");
         }
     }
 
@@ -234,6 +233,11 @@ impl Assembly<'_> {
         }
     }
 
+    /// Whether no limit after this one decides.
+    pub(super) fn is_last(&self, limit: Context) -> bool {
+        self.counting().last().is_some_and(|last| last.index == limit.index)
+    }
+
     pub(super) fn counts_denied(&self, limit: Context) -> bool {
         self.shape.limits.get(limit.index).is_some_and(|limit| limit.count_denied)
     }
@@ -313,7 +317,7 @@ impl Assembly<'_> {
     fn include(&mut self, limit: Context, name: &str) {
         let has_summary = !find(limit.kind, "summarize").is_empty();
         match name {
-            "summarize_old" | "summarize_new" if !has_summary => {}
+            "summarize_old" | "summarize_untaken" | "summarize_new" if !has_summary => {}
             "commit_reservation" if self.shape.commits == Some(Act::Reserve) => {
                 self.section(limit, "rename_reservation");
             }
@@ -321,7 +325,9 @@ impl Assembly<'_> {
             "cap_reservation_of_new_handle" if self.shape.commits == Some(Act::Reserve) => {}
             "old_expiry" if !self.needs_old_expiry() => {}
             "read_cost" if !self.needs_cost() => {}
-            "expand_decimal" if self.reads_decimal() => {}
+            "expand_decimal" if self.reads_decimal() || !self.may_be_decimal(limit.subject) => {}
+            "expand_unexpected_decimal" if self.may_be_decimal(limit.subject) => {}
+            "expand_unexpected_decimal" => self.section(limit, "expand_decimal"),
             "save_decimal" if !self.may_be_decimal(limit.subject) => {}
             "read_body" if limit.kind == RuleKind::Flow && self.reads_decimal() => {
                 self.section(limit, "read_body or_decimal");

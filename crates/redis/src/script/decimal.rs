@@ -30,7 +30,7 @@ impl Assembly<'_> {
         let (s, limits) = (subject + 1, self.limits_of(subject));
         let counting = limits.into_iter().filter(Context::counts);
         let at = counting.map(|limit| self.limit_variable(limit, "body_at") + " = 1\n");
-        let is_decimal = format!("#value_{s} > 15 and find(value_{s}, '^%-?[1-9]%d+$')");
+        let is_decimal = format!("#value_{s} > 15 and string.find(value_{s}, '^%-?[1-9]%d+$')");
         format!("elseif {is_decimal} then\n{}", at.collect::<String>())
     }
 

@@ -6,7 +6,7 @@ use tollgate_core::storage::{
 use tollgate_core::{Act, MAX_ENTRIES, Span};
 
 use super::assemble::{Assembly, Context, no_handle};
-use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
+use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag, tag_number};
 use crate::decimal;
 use crate::format::{
     ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, MARK_PARTS,
@@ -64,6 +64,7 @@ impl Assembly<'_> {
         Some(match name {
             "ARGUMENT" => self.argument_of(limit.index),
             "POSITION" => limit.position,
+            "TAG_NUMBER" => tag_number(limit),
             "SUBJECT_KEY" => limit.subject + 1,
             "ID_KEY" => subjects + 1,
             "GENERATION_KEY"
@@ -103,6 +104,7 @@ impl Assembly<'_> {
             // Whether the limit takes or gives anything; if all do, that need not be asked.
             "TAKES" if self.shape.partial => "cost > 0".into(),
             "TAKES" => "true".into(),
+            "LAST" => self.is_last(limit).to_string(),
             "COUNT_DENIED" => self.counts_denied(limit).to_string(),
             // Whether the functions for blocks are defined in any case.
             "NEEDS_BLOCKS" => self.needs_blocks().to_string(),

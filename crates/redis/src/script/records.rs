@@ -128,16 +128,21 @@ impl Assembly<'_> {
 
     /// Makes the reply: whether it is allowed, the time, and the states that are left.
     pub(super) fn reply(&mut self) {
-        self.states();
+        if !self.summaries_suffice() {
+            self.states();
+        }
         // A dry run of these finds out whether they would change anything, and of the others whether they
         // would be allowed.
         let asks_for_change =
             matches!(self.shape.act, Act::Charge | Act::Refund | Act::Reset | Act::Release);
         let would_change = self.shape.dry_run && asks_for_change;
         let allowed = if would_change { "changed" } else { "allowed" };
-        self.add(&format!(
-            "local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, time) .. states"
-        ));
+        let states = match self.summaries_suffice() {
+            true => self.all_summaries(),
+            false => "states".to_owned(),
+        };
+        let allowed = format!("{allowed} and {ALLOWED} or 0");
+        self.add(&format!("local reply = pack('<BI7', {allowed}, time) .. {states}"));
     }
 
     /// Defines `states`: those that are left, or those in the store if nothing is done yet.
@@ -168,13 +173,31 @@ impl Assembly<'_> {
             && self.counting().iter().all(|limit| body_bytes(limit.kind) > 0)
     }
 
+    /// Whether the summaries of the limits are all that a reply has of the states.
+    fn summaries_suffice(&self) -> bool {
+        let counting = self.counting();
+        let all_long = counting.iter().all(|limit| body_bytes(limit.kind) == 0);
+        !counting.is_empty() && all_long && self.shape.act != Act::Reset
+    }
+
+    /// These, as one expression.
+    fn all_summaries(&self) -> String {
+        let summary = |limit: &Context| format!(" .. ({} or '')", self.replied_summary(*limit));
+        let all: String = self.counting().iter().map(summary).collect();
+        format!("'\\{VERSION}'{all}")
+    }
+
+    fn replied_summary(&self, limit: Context) -> String {
+        let name = if self.shape.read_only { "old_summary" } else { "new_summary" };
+        self.limit_variable(limit, name)
+    }
+
     pub(super) fn reply_each(&mut self) {
         let limits = if self.shape.act == Act::Reset { Vec::new() } else { self.counting() };
         for limit in limits {
             let (bytes, s) = (body_bytes(limit.kind), limit.subject + 1);
             let body = match bytes {
-                0 if self.shape.read_only => self.limit_variable(limit, "old_summary"),
-                0 => self.limit_variable(limit, "new_summary"),
+                0 => self.replied_summary(limit),
                 _ => self.limit_variable(limit, "new_body"),
             };
             self.add(&format!("do local body = {body}"));
@@ -183,8 +206,12 @@ impl Assembly<'_> {
                 let unchanged = format!("sub(value_{s}, {at}, {at} + {})", bytes - 1);
                 self.add(&format!("if body == nil then body = {at} and {unchanged} end"));
             }
-            let tag = tag(limit.position, limit.kind.number());
-            self.add(&format!("if body then states = states .. '{tag}' .. body end end"));
+            // A summary has its tag already.
+            let tag = match bytes {
+                0 if !self.shape.runs => String::new(),
+                _ => format!("'{}' .. ", tag(limit.position, limit.kind.number())),
+            };
+            self.add(&format!("if body then states = states .. {tag}body end end"));
         }
     }
 
@@ -199,6 +226,9 @@ impl Assembly<'_> {
     pub(super) fn expected_layout(&mut self, subject: usize) {
         if let Some(fixed) = self.fixed_layout(subject) {
             return self.add(&fixed);
+        }
+        if let Some(sized) = self.sized_layout(subject) {
+            return self.add(&sized);
         }
         let s = subject + 1;
         self.add(&format!("local place = 2\nirregular_{s} = byte(value_{s}) ~= {VERSION}"));
@@ -217,18 +247,37 @@ impl Assembly<'_> {
     fn fixed_layout(&self, subject: usize) -> Option<String> {
         let s = subject + 1;
         let mut place = 2;
-        let (mut tags, mut places) = (format!("byte(value_{s}) == {VERSION}"), String::new());
+        let (mut tags, mut places) = (format!("version == {VERSION}"), String::new());
         for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
             let bytes = Some(body_bytes(limit.kind)).filter(|bytes| *bytes > 0)?;
-            let _ = write!(tags, "\nand byte(value_{s}, {place}) == {}", tag_number(limit));
+            let tag = if place == 2 { "tag".into() } else { format!("byte(value_{s}, {place})") };
+            let _ = write!(tags, "\nand {tag} == {}", tag_number(limit));
             let at = self.limit_variable(limit, "body_at");
             let _ = writeln!(places, "{at} = {}", place + 1);
             place += 1 + bytes;
         }
         let bytes = place - 1;
-        let regular = format!("#value_{s} == {bytes} and {tags}");
         let decimal = self.decimal_layout(subject);
-        Some(format!("if {regular} then\n{places}{decimal}else irregular_{s} = true end"))
+        Some(format!(
+            "local version, tag\n\
+             if #value_{s} == {bytes} then version, tag = byte(value_{s}, 1, 2) end\n\
+             if {tags} then\n{places}{decimal}else irregular_{s} = true end"
+        ))
+    }
+
+    /// The same where there is one limit, and its body begins with its size.
+    fn sized_layout(&self, subject: usize) -> Option<String> {
+        let s = subject + 1;
+        let limits = self.limits_of(subject);
+        let mut counting = limits.into_iter().filter(Context::counts);
+        let limit = counting.next().filter(|_| counting.next().is_none())?;
+        let (at, tag) = (self.limit_variable(limit, "body_at"), tag_number(limit));
+        Some(format!(
+            "local version, tag, size\n\
+             if #value_{s} > 5 then version, tag, size = unpack('<BBI4', value_{s}) end\n\
+             if version == {VERSION} and tag == {tag} and size == #value_{s} - 6 then\n\
+             {at} = 3\nelse irregular_{s} = true end"
+        ))
     }
 
     /// Gives a record to the limit it belongs to.
@@ -286,7 +335,7 @@ pub(super) fn body_bytes_in_lua(assembly: &Assembly<'_>, limit: Context) -> Stri
     }
 }
 
-fn tag_number(limit: Context) -> usize {
+pub(super) fn tag_number(limit: Context) -> usize {
     limit.position * 16 + usize::from(limit.kind.number())
 }
 
