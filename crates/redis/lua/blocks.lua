@@ -14,8 +14,9 @@
 --                   reads the index at `index_at` (`ids` and its other columns) and defines the functions that the rule
 --                   calls; else `ids` is nil
 --   find_key        sets `found` to the key of the entry with which all so far amount to `wanted`
---   settle_blocks   keeps the tail and the blocks at their sizes, and defines `index`, as it is written, and `kept_blocks`,
---                   how many blocks that is
+--   settle_blocks   keeps the tail and the blocks at their sizes, and defines `index`, as it is written, and
+--                   `kept_blocks`, how many blocks that is
+--   save_body       writes what is saved: `head`, with the index, and the tail
 -- The rule has `entry_of_tail` (sets `key` and `amount` of the entry of the tail at `place`), `thaw_and_freeze`
 -- (functions that return entries of a block as they are in the tail, and of the tail as in a block), and
 -- `may_need_blocks` (whether what it does calls a function for blocks though there may be none). One that keeps more
@@ -29,7 +30,8 @@
 -- luacheck: globals block_of put_block grow_block refill apart_count
 -- luacheck: read globals blocks index_at
 -- Placeholders (see README.md):
--- luacheck: read globals ENTRY_BYTES TAIL_BYTES MAX_INLINE MAX_BLOCK MAX_BLOCKS NEEDS_BLOCKS
+-- luacheck: read globals ENTRY_BYTES TAIL_BYTES MAX_INLINE MAX_BLOCK MAX_BLOCKS NEEDS_BLOCKS VALUE_SUFFICES
+-- luacheck: read globals VERSION_CHAR TAG
 
 --: open_blocks
 local ids, firsts, sums, sizes, blocks_apart, grown
@@ -254,3 +256,9 @@ if ids then
     index = column('I4', ids) .. column('I7', firsts) .. column('I7', sums) .. column('I2', sizes)
   end
 end
+
+--: save_body
+-- luacheck: read globals head
+-- What is long is copied once: into the whole value, if there is nothing else in it.
+limit.new_value = VALUE_SUFFICES and VERSION_CHAR .. TAG .. head .. tail or nil
+limit.new_body = not limit.new_value and head .. tail

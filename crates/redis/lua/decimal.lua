@@ -11,7 +11,7 @@
 --   expand_decimal   puts a record in place of the number, if it is one: before the value is read where that may be,
 --                    else after it was found to be no record
 --   read_decimal     reads the state of a limit from the number, at its own pace without taking it apart
---   save_decimal     defines limit.new_decimal, if the state can be a number
+--   save_decimal     defines limit.new_value, if the state can be a number
 --
 -- Expects, read only:
 -- luacheck: read globals call unpack pack sub byte ticks parts pace live
@@ -57,8 +57,8 @@ if pace == 0 or empty_parts < 0 or empty_parts >= parts or empty_parts % 1 > 0 t
 end
 
 --: save_decimal
-limit.new_decimal = nil
+limit.new_value = nil
 if live and pace ~= 0 and old_ticks == ticks and old_parts == parts and not subject.hashed
   and empty_at >= DECIMAL_EPOCH and empty_at < DECIMAL_EPOCH + DECIMAL_SPAN then
-  limit.new_decimal = string.format('%d%015d', pace - 10 * empty_parts, empty_at - DECIMAL_EPOCH)
+  limit.new_value = string.format('%d%015d', pace - 10 * empty_parts, empty_at - DECIMAL_EPOCH)
 end

@@ -10,14 +10,16 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SPAN
+-- luacheck: read globals BODY ARGUMENT WANTED MAX_COUNT MAX_SPAN
+-- BODY stands for several values.
+-- luacheck: ignore 532
 
 --: load
 local cost, size, drop, interval = unpack('<I4I4I4I7', args, ARGUMENT)
 local level, dropped_at, old_drop, old_interval = 0, at, drop, interval
 local live, reset_at, now = false, 0, at
 if limit.body_at then
-  level, dropped_at, old_drop, old_interval = unpack('<I7I7I4I7', subject.value, limit.body_at)
+  level, dropped_at, old_drop, old_interval = BODY
   if old_drop < 1 or old_interval < 1 or old_interval > MAX_SPAN then
     return redis.error_reply('TGSTATE a bucket that would never drain')
   end

@@ -16,7 +16,9 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals taken_at settled_at settled_amount unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN
+-- luacheck: read globals BODY ARGUMENT MAX_COUNT MAX_SPAN
+-- BODY stands for several values.
+-- luacheck: ignore 532
 -- luacheck: read globals MIN_DECAY MAX_DECAY MIN_MINIMUM MAX_MINIMUM
 
 --: power
@@ -43,7 +45,7 @@ local cost, max, decay, step, minimum = unpack('<I4ddI7d', args, ARGUMENT)
 local level, step_start, old_decay, old_step, old_minimum = 0, 0, decay, step, minimum
 local live, reset_at, now, written_level, written_at = false, 0, at, 0, 0
 if limit.body_at then
-  level, step_start, old_decay, old_step, old_minimum = unpack('<dI7dI7d', subject.value, limit.body_at)
+  level, step_start, old_decay, old_step, old_minimum = BODY
   -- Also if one of them is no number: nothing is true of it.
   if not (level >= 0 and level <= MAX_COUNT and old_decay >= MIN_DECAY and old_decay <= MAX_DECAY
     and old_step >= 1 and old_minimum >= MIN_MINIMUM and old_minimum <= MAX_MINIMUM) then

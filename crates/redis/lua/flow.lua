@@ -11,7 +11,9 @@
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_SPAN DECIMAL_SUFFICES
+-- luacheck: read globals BODY ARGUMENT MAX_SPAN DECIMAL_SUFFICES
+-- BODY stands for several values.
+-- luacheck: ignore 532
 
 --: read_cost
 -- Most operations need only the time in which the cost drains; then the assembler leaves this out.
@@ -43,15 +45,15 @@ if limit.body_at then
   end
 end
 
---: read_packed_body
-empty_at, empty_parts, old_ticks, old_parts = unpack('<I7I4I7I4', subject.value, limit.body_at)
+--: read_record
+empty_at, empty_parts, old_ticks, old_parts = BODY
 
 --: read_body
---+ read_packed_body
+--+ read_record
 
 --: read_body or_decimal
 if limit.body_at > 1 then
-  --+ read_packed_body
+  --+ read_record
 else
   --+ read_decimal
 end

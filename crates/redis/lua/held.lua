@@ -17,7 +17,7 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals settled_at open find_row lefts_in put_lefts
 -- Placeholders:
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES TAG_NUMBER WITH_HANDLE NO_HANDLE
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES SUMMARY_FORMAT SUMMARY_BEGINS WITH_HANDLE NO_HANDLE
 
 --: load
 -- `tail` and the blocks have the leases that have not ended, `used` is how much they hold, `reset_at` when the last of
@@ -49,7 +49,8 @@ if blocks > 0 then
   used = used - sum
   drop_passed(past_blocks, bytes, partly)
 end
-if blocks == 0 or #ids == 0 then
+-- The lease that ends last has not ended.
+if #tail > LEASE_BYTES and (blocks == 0 or #ids == 0) then
   local place, lease_end, count = 1, unpack('<I7I7', tail)
   while lease_end <= now do
     used, place = used - count, place + LEASE_BYTES
@@ -209,7 +210,8 @@ end
 --: save
 if live then
   --+ settle_blocks
-  limit.new_body = pack('<I4I7I2', 9 + #index + #tail, used, kept_blocks) .. index .. tail
+  local head = pack('<I4I7I2', 9 + #index + #tail, used, kept_blocks) .. index
+  --+ save_body
   limit.new_expiry = reset_at
 else
   if blocks > 0 then forget_blocks() end
@@ -224,5 +226,5 @@ if live then
     --+ find_key
     fits_at = found
   end
-  summary = pack('<BI7I7I7', TAG_NUMBER, used, fits_at, reset_at)
+  summary = pack(SUMMARY_FORMAT, SUMMARY_BEGINS, used, fits_at, reset_at)
 end

@@ -6,7 +6,8 @@
 -- slot of the tail is written with `slot_format`, in 7 + count_bytes bytes.
 --
 -- Sections: see README.md. This rule's own: `count_used` adds up what counts at `now`; `define_slot_of` defines a
--- function; `replace`, `drop_expired`, `add` and `tidy` change the slots. `newest`: when the newest slot began.
+-- function; `replace`, `drop_expired`, `add` and `tidy` change the slots. `newest`: when the newest slot began,
+-- and `newest_count`: what it counted when it was read.
 --
 -- Expects, read only:
 -- luacheck: read globals args time at unpack pack sub
@@ -17,13 +18,13 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals taken_at settled_at unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SLOTS ENTRY_BYTES TAG_NUMBER
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SLOTS ENTRY_BYTES SUMMARY_FORMAT SUMMARY_BEGINS
 
 --: load
 local cost, capacity, width, life = unpack('<I4I4I7I7', args, ARGUMENT)
 -- Building the format string takes time, so it is done once, and not where it is known.
 local old_width, old_life, total, count_bytes, slot_format, tail = width, life, 0, 1, '<I7I1', ''
-local live, reset_at, now, used, newest = false, 0, at, 0, 0
+local live, reset_at, now, used, newest, newest_count = false, 0, at, 0, 0, 0
 local blocks, index_at, past = 0, (limit.body_at or 0) + 28, 0
 -- Between which instants this operation gave something back.
 local given_from, given_to = 0, math.huge
@@ -36,7 +37,7 @@ end
 --+ open_blocks
 if limit.body_at then
   tail = sub(subject.value, tail_at, past - 1)
-  newest = unpack('<I7', tail, #tail - count_bytes - 6)
+  newest, newest_count = unpack(slot_format, tail, #tail - count_bytes - 6)
   reset_at = newest + old_life
   live = at < reset_at
   if live then
@@ -59,7 +60,8 @@ do
     in_tail = past_blocks == #ids
   end
   used = used - sum
-  if in_tail then
+  -- The newest slot counts.
+  if in_tail and #tail > 7 + count_bytes then
     local place = 1
     local start, count = unpack(slot_format, tail, 1)
     while start + old_life <= now do
@@ -170,7 +172,11 @@ if ids and #ids > 0 and start < unpack('<I7', tail) then
 else
   local slot_bytes, from = 7 + count_bytes, #tail + 1
   local to, count = from, cost
-  if start <= newest then
+  if start > newest then
+    newest = start
+  elseif start == newest then
+    from, count = from - slot_bytes, newest_count + cost
+  else
     while from > 1 do
       local begins, before = unpack(slot_format, tail, from - slot_bytes)
       if begins <= start then
@@ -179,8 +185,6 @@ else
       end
       from, to = from - slot_bytes, from - slot_bytes
     end
-  else
-    newest = start
   end
   --+ replace
 end
@@ -240,8 +244,8 @@ end
 --: save
 if live then
   --+ settle_blocks
-  limit.new_body = pack('<I4I7I7I7BI2', 24 + #index + #tail, old_width, old_life, total, count_bytes, kept_blocks)
-    .. index .. tail
+  local head = pack('<I4I7I7I7BI2', 24 + #index + #tail, old_width, old_life, total, count_bytes, kept_blocks) .. index
+  --+ save_body
   limit.new_expiry = newest + old_life
 else
   if blocks > 0 then forget_blocks() end
@@ -296,6 +300,6 @@ if live then
       --+ find_key
       fits_at = found + old_life
     end
-    summary = pack('<BI7I7I7', TAG_NUMBER, used, fits_at, newest + old_life)
+    summary = pack(SUMMARY_FORMAT, SUMMARY_BEGINS, used, fits_at, newest + old_life)
   end
 end

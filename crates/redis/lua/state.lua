@@ -12,9 +12,10 @@
 --   write    sets the new value, or deletes the key if nothing is left
 --   put_value   sets the value and the parts that are kept apart (apart.lua)
 --   put_hash    the same where the key does not hold a hash yet
--- `expected_layout`, `assign_record`, `keep_all` and `min_ttl` are written by src/script/records.rs: the
--- check for the expected layout, the choice of the limit that a record belongs to, `keep` for each limit
--- of the subject, and the least time to live where the time is passed in.
+-- `expected_layout`, `read_irregular` and `read_unread` are written by src/script/layout.rs: the check for the expected
+-- layout, and the reading of the bodies. `assign_record`, `keep_all` and `min_ttl` are written by
+-- src/script/records.rs: the choice of the limit that a record belongs to, `keep` for each limit of the subject, and
+-- the least time to live where the time is passed in.
 --
 -- Expects, read only:
 -- luacheck: read globals call unpack sub byte time spread
@@ -39,7 +40,9 @@ if subject.value then
   if subject.irregular then
     --+ expand_unexpected_decimal
     --+ walk
+    --+ read_irregular
   end
+  --+ read_unread
 end
 
 --: walk

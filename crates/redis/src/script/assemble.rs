@@ -85,6 +85,11 @@ impl Assembly<'_> {
         self.limits().into_iter().filter(|limit| limit.subject == subject).collect()
     }
 
+    /// The limits of a subject that count something.
+    pub(super) fn counting_of(&self, subject: usize) -> Vec<Context> {
+        self.limits_of(subject).into_iter().filter(Context::counts).collect()
+    }
+
     /// The limits that count something.
     pub(super) fn counting(&self) -> Vec<Context> {
         self.limits().into_iter().filter(Context::counts).collect()
@@ -332,9 +337,11 @@ impl Assembly<'_> {
             "read_body" if limit.kind == RuleKind::Flow && self.reads_decimal() => {
                 self.section(limit, "read_body or_decimal");
             }
-            "window_now" | "charge_window" => {
+            "window_numbers" | "window_now" | "charge_window" => {
                 self.section(limit, &format!("{name} {}", variant(limit.kind)));
             }
+            "read_irregular" => self.read_irregular(limit.subject),
+            "read_unread" => self.read_unread(limit.subject),
             "expected_layout" => self.expected_layout(limit.subject),
             "assign_record" => self.assign_record(limit.subject),
             "keep_all" => self.keep_all(limit.subject),

@@ -20,7 +20,7 @@ const LIMIT_VARIABLES: [&str; 11] = [
     "record",
     "apart",
     "new_body",
-    "new_decimal",
+    "new_value",
     "new_reservations",
     "old_expiry",
     "new_expiry",
@@ -39,8 +39,9 @@ impl Assembly<'_> {
             for limit in self.limits_of(subject) {
                 let more: &[&str] = if self.shape.runs { &RUN_VARIABLES } else { &[] };
                 let names = LIMIT_VARIABLES.iter().chain(more);
-                let variables: Vec<String> =
+                let mut variables: Vec<String> =
                     names.map(|name| self.limit_variable(limit, name)).collect();
+                variables.extend(self.fields(limit));
                 self.add(&format!("local {}", variables.join(", ")));
             }
         }
@@ -107,8 +108,8 @@ impl Assembly<'_> {
                 self.add(&format!("if {expiry} > expiry then expiry = {expiry} end"));
             }
             if !records.is_empty() {
-                let decimal = self.decimal_or(subject);
-                self.add(&format!("local kept = {decimal}{records}"));
+                let value = self.value_or(subject);
+                self.add(&format!("local kept = {value}{records}"));
                 self.add(&format!("local ttl = (expiry - time) / 1000 + {SLACK_MS}"));
                 self.min_ttl();
                 self.section(Context { subject, ..self.no_limit() }, "put_value");
@@ -116,6 +117,30 @@ impl Assembly<'_> {
             }
         }
         self.add("end");
+    }
+
+    /// What a limit has said to stand for the whole value, as the beginning of an expression.
+    fn value_or(&self, subject: usize) -> String {
+        let limits = self.limits_of(subject).into_iter().filter(Context::counts);
+        let values = limits.map(|limit| self.limit_variable(limit, "new_value") + " or ");
+        match self.reads_decimal() || self.may_save_value(subject) {
+            true => values.collect(),
+            false => String::new(),
+        }
+    }
+
+    /// Whether one limit, whose body is long, writes the whole value of a subject.
+    fn may_save_value(&self, subject: usize) -> bool {
+        let limits = self.limits_of(subject);
+        let mut counting = limits.iter().filter(|limit| limit.counts());
+        let is_long = counting.next().is_some_and(|limit| body_bytes(limit.kind) == 0);
+        let is_short_way = self.shape.act == Act::Check && !self.takes_from_some();
+        is_long && counting.next().is_none() && is_short_way && !self.shape.runs
+    }
+
+    /// The condition that it does: the short way is taken for all subjects or for none.
+    pub(super) fn value_suffices(&self, subject: usize) -> String {
+        if self.may_save_value(subject) { self.all_regular() } else { "false".to_owned() }
     }
 
     fn write_if(&mut self, condition: &str) {
@@ -142,7 +167,23 @@ impl Assembly<'_> {
             false => "states".to_owned(),
         };
         let allowed = format!("{allowed} and {ALLOWED} or 0");
-        self.add(&format!("local reply = pack('<BI7', {allowed}, time) .. {states}"));
+        let mut reply = format!("pack('<BI7', {allowed}, time) .. {states}");
+        if let ([limit], true) = (self.counting().as_slice(), self.summary_is_reply()) {
+            let summary = self.replied_summary(*limit);
+            reply = format!("{summary} or pack('<BI7B', {allowed}, time, {VERSION})");
+        }
+        self.add(&format!("local reply = {reply}"));
+    }
+
+    /// Whether the summary of a check's only limit is made as its reply: a string less to
+    /// make, and nothing but this limit decides.
+    pub(super) fn summary_is_reply(&self) -> bool {
+        let is_plain = self.shape.act == Act::Check && !self.takes_from_some();
+        is_plain
+            && !(self.shape.runs || self.shape.read_only || self.shape.dry_run)
+            && !self.shape.assume_changed
+            && self.counting().len() == 1
+            && self.summaries_suffice()
     }
 
     /// Defines `states`: those that are left, or those in the store if nothing is done yet.
@@ -219,65 +260,6 @@ impl Assembly<'_> {
         if self.shape.explicit_time {
             self.add(&format!("if ttl < {MIN_TTL_MS} then ttl = {MIN_TTL_MS} end"));
         }
-    }
-
-    /// Finds the bodies in a value that has one record without reservations for each limit, and nothing
-    /// else. Any other value is irregular.
-    pub(super) fn expected_layout(&mut self, subject: usize) {
-        if let Some(fixed) = self.fixed_layout(subject) {
-            return self.add(&fixed);
-        }
-        if let Some(sized) = self.sized_layout(subject) {
-            return self.add(&sized);
-        }
-        let s = subject + 1;
-        self.add(&format!("local place = 2\nirregular_{s} = byte(value_{s}) ~= {VERSION}"));
-        for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
-            let (at, tag) = (self.limit_variable(limit, "body_at"), tag_number(limit));
-            let bytes = body_bytes_in_lua(self, limit);
-            self.add(&format!(
-                "if not irregular_{s} and byte(value_{s}, place) == {tag} then\n\
-                 {at} = place + 1\nplace = {at} + {bytes}\nelse irregular_{s} = true end"
-            ));
-        }
-        self.add(&format!("if place ~= #value_{s} + 1 then irregular_{s} = true end"));
-    }
-
-    /// The same where no body begins with its size, so that all places are known beforehand.
-    fn fixed_layout(&self, subject: usize) -> Option<String> {
-        let s = subject + 1;
-        let mut place = 2;
-        let (mut tags, mut places) = (format!("version == {VERSION}"), String::new());
-        for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
-            let bytes = Some(body_bytes(limit.kind)).filter(|bytes| *bytes > 0)?;
-            let tag = if place == 2 { "tag".into() } else { format!("byte(value_{s}, {place})") };
-            let _ = write!(tags, "\nand {tag} == {}", tag_number(limit));
-            let at = self.limit_variable(limit, "body_at");
-            let _ = writeln!(places, "{at} = {}", place + 1);
-            place += 1 + bytes;
-        }
-        let bytes = place - 1;
-        let decimal = self.decimal_layout(subject);
-        Some(format!(
-            "local version, tag\n\
-             if #value_{s} == {bytes} then version, tag = byte(value_{s}, 1, 2) end\n\
-             if {tags} then\n{places}{decimal}else irregular_{s} = true end"
-        ))
-    }
-
-    /// The same where there is one limit, and its body begins with its size.
-    fn sized_layout(&self, subject: usize) -> Option<String> {
-        let s = subject + 1;
-        let limits = self.limits_of(subject);
-        let mut counting = limits.into_iter().filter(Context::counts);
-        let limit = counting.next().filter(|_| counting.next().is_none())?;
-        let (at, tag) = (self.limit_variable(limit, "body_at"), tag_number(limit));
-        Some(format!(
-            "local version, tag, size\n\
-             if #value_{s} > 5 then version, tag, size = unpack('<BBI4', value_{s}) end\n\
-             if version == {VERSION} and tag == {tag} and size == #value_{s} - 6 then\n\
-             {at} = 3\nelse irregular_{s} = true end"
-        ))
     }
 
     /// Gives a record to the limit it belongs to.
