@@ -11,6 +11,7 @@
 --   keep     adds the record of one limit to the new value
 --   write    sets the new value, or deletes the key if nothing is left
 --   put_value   sets the value and the parts that are kept apart (apart.lua)
+--   put_keeping_ttl   the same where the key expires when it would have before
 --   put_hash    the same where the key does not hold a hash yet
 -- `expected_layout`, `read_irregular` and `read_unread` are written by src/script/layout.rs: the check for the expected
 -- layout, and the reading of the bodies. `assign_record`, `keep_all` and `min_ttl` are written by
@@ -159,6 +160,10 @@ do
     call('PSETEX', KEYS[SUBJECT_KEY], string.format('%d', ttl), STORED)
   end
 end
+
+--: put_keeping_ttl
+-- Setting when a key expires takes half as long as all else that the command does.
+call('SET', KEYS[SUBJECT_KEY], kept, 'KEEPTTL')
 
 --: put_hash
 -- luacheck: read globals set

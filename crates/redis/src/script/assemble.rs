@@ -328,7 +328,7 @@ impl Assembly<'_> {
             }
             "commit_reservation" => self.section(limit, "drop_own_reservation"),
             "cap_reservation_of_new_handle" if self.shape.commits == Some(Act::Reserve) => {}
-            "old_expiry" if !self.needs_old_expiry() => {}
+            "old_expiry" if !self.needs_old_expiry() && !self.may_keep_ttl(limit.subject) => {}
             "read_cost" if !self.needs_cost() => {}
             "expand_decimal" if self.reads_decimal() || !self.may_be_decimal(limit.subject) => {}
             "expand_unexpected_decimal" if self.may_be_decimal(limit.subject) => {}

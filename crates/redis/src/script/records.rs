@@ -110,9 +110,18 @@ impl Assembly<'_> {
             if !records.is_empty() {
                 let value = self.value_or(subject);
                 self.add(&format!("local kept = {value}{records}"));
+                let keeps_ttl = self.keeps_ttl(subject);
+                if let Some(keeps_ttl) = &keeps_ttl {
+                    self.add(&format!("if {keeps_ttl} then"));
+                    self.section(Context { subject, ..self.no_limit() }, "put_keeping_ttl");
+                    self.add("else");
+                }
                 self.add(&format!("local ttl = (expiry - time) / 1000 + {SLACK_MS}"));
                 self.min_ttl();
                 self.section(Context { subject, ..self.no_limit() }, "put_value");
+                if keeps_ttl.is_some() {
+                    self.add("end");
+                }
                 self.add(&format!("value_{s} = kept"));
             }
         }
@@ -141,6 +150,32 @@ impl Assembly<'_> {
     /// The condition that it does: the short way is taken for all subjects or for none.
     pub(super) fn value_suffices(&self, subject: usize) -> String {
         if self.may_save_value(subject) { self.all_regular() } else { "false".to_owned() }
+    }
+
+    /// The condition that a check leaves a value to expire when it would have before, for rules of which that is
+    /// often so: what is added in the same window or slot is needed no longer. When a value expires follows from it,
+    /// except while times are passed in.
+    fn keeps_ttl(&self, subject: usize) -> Option<String> {
+        if !self.may_keep_ttl(subject) {
+            return None;
+        }
+        let same =
+            |limit: Context| format!("expiry == {}", self.limit_variable(limit, "old_expiry"));
+        let same: Vec<String> = self.counting_of(subject).into_iter().map(same).collect();
+        let (same, apart) = (same.join(" or "), self.may_be_apart(subject));
+        Some(format!("value_{} and ({same}) and not ({apart})", subject + 1))
+    }
+
+    pub(super) fn may_keep_ttl(&self, subject: usize) -> bool {
+        let is_short_way = self.shape.act == Act::Check && !self.takes_from_some();
+        let of_windows = |limit: &Context| {
+            use RuleKind::{Aligned, Calendar, Estimate, Request, Slots};
+            matches!(limit.kind, Aligned | Calendar | Request | Slots | Estimate)
+        };
+        is_short_way
+            && !self.shape.runs
+            && !self.shape.explicit_time
+            && self.counting_of(subject).iter().all(of_windows)
     }
 
     fn write_if(&mut self, condition: &str) {
