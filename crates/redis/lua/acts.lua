@@ -19,7 +19,7 @@
 -- Expects and assigns (`limit`: see README.md):
 -- luacheck: globals limit allowed changed overdrawn applied open groups most converted apart group_ids
 -- Placeholders (see README.md):
--- luacheck: read globals TAKES COUNT_DENIED OVERDRAWN
+-- luacheck: read globals TAKES COUNT_DENIED OVERDRAWN LAST
 
 --: act peek
 do
@@ -35,7 +35,7 @@ do
   --+ load
   --+ fits
   --+ old_expiry
-  --+ summarize_old
+  --+ summarize_untaken
   if allowed and TAKES then
     --+ take_keeping_reservations
     --+ summarize_new
@@ -237,6 +237,12 @@ do
   local summary
   --+ summarize
   limit.old_summary, limit.new_summary = summary, summary
+end
+
+--: summarize_untaken
+-- What the last limit allows is taken.
+if not (LAST and allowed and TAKES) then
+  --+ summarize_old
 end
 
 --: summarize_new

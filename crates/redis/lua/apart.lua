@@ -7,20 +7,20 @@
 -- false. Nothing is written before all limits have decided.
 --
 -- Sections:
---   define_parts   defines the functions that read and change a part
---   open_apart     defines limit.apart
+--   open_apart     defines limit.apart, and the functions that read and change a part unless they are defined already:
+--                  making a function takes as long as reading a number, and most operations need none
 --   collect_part   adds what was changed to `set` and `gone`
 --
 -- Expects, read only:
 -- luacheck: read globals call
 -- luacheck: read globals apart field part
 -- Expects and assigns (see README.md):
--- luacheck: globals limit
+-- luacheck: globals limit read_part change_part damaged
 -- Placeholders (see README.md):
 -- luacheck: read globals SUBJECT_KEY POSITION
 
---: define_parts
-local function read_part(apart, field)
+--: open_apart
+read_part = read_part or function(apart, field)
   local part = apart.parts[field]
   if part == nil then
     part = call('HGET', apart.key, apart.prefix .. field)
@@ -28,14 +28,12 @@ local function read_part(apart, field)
   end
   return part
 end
-local function change_part(apart, field, part)
+change_part = change_part or function(apart, field, part)
   apart.parts[field], apart.changed[field] = part, true
 end
-local function damaged()
+damaged = damaged or function()
   error(redis.error_reply('TGSTATE what is kept apart for a limit does not belong to its state'))
 end
-
---: open_apart
 limit.apart = limit.apart or { key = KEYS[SUBJECT_KEY], prefix = 'POSITION', parts = {}, changed = {} }
 
 --: collect_part

@@ -10,27 +10,42 @@
 -- its amounts (7) and how many entries it has (2), in columns.
 --
 -- Sections:
---   read_blocks     reads the `blocks` of the index at `index_at`; defines `tail_at`, where the tail begins
---   define_blocks   defines the functions that the rule calls, if there are blocks; else `use_blocks` does
---   settle_blocks   keeps the tail and the blocks at their sizes, and defines `index`, as it is written
--- The rule has `entry_of_tail` (sets `key` and `amount` of the entry of the tail at `place`), and `thaw_and_freeze`
--- (functions that return entries of a block as they are in the tail, and of the tail as in a block). One that keeps
--- more about blocks has `mark_blocks` and `unmark_blocks`. TAIL_BYTES is the size of an entry in the tail.
+--   open_blocks     defines `tail_at`, where the tail begins. If there are `blocks` or there may be some in the end,
+--                   reads the index at `index_at` (`ids` and its other columns) and defines the functions that the rule
+--                   calls; else `ids` is nil
+--   find_key        sets `found` to the key of the entry with which all so far amount to `wanted`
+--   settle_blocks   keeps the tail and the blocks at their sizes, and defines `index`, as it is written, and
+--                   `kept_blocks`, how many blocks that is
+--   save_body       writes what is saved: `head`, with the index, and the tail
+-- The rule has `entry_of_tail` (sets `key` and `amount` of the entry of the tail at `place`), `thaw_and_freeze`
+-- (functions that return entries of a block as they are in the tail, and of the tail as in a block), and
+-- `may_need_blocks` (whether what it does calls a function for blocks though there may be none). One that keeps more
+-- about blocks has `mark_blocks` and `unmark_blocks`. TAIL_BYTES is the size of an entry in the tail.
 --
 -- Expects, read only:
--- luacheck: read globals unpack pack spread sub floor read_part change_part damaged thaw freeze
+-- luacheck: read globals unpack pack spread sub read_part change_part damaged thaw freeze past
 -- Expects and assigns (`limit` and `subject`: see README.md):
--- luacheck: globals limit subject tail key amount blocks_apart grown
--- luacheck: globals forget_blocks passed drop_passed block_for place_after drop_last key_at settle_tail
--- luacheck: globals block_of put_block grow_block refill
--- luacheck: read globals blocks index_at ids firsts sums sizes use_blocks
--- `entry_of_tail` reads `place`.
--- luacheck: ignore 213
+-- luacheck: globals limit subject tail key amount blocks_apart grown ids firsts sums sizes
+-- luacheck: globals forget_blocks passed drop_passed block_for place_after drop_last key_in_blocks settle_tail
+-- luacheck: globals block_of put_block grow_block refill apart_count
+-- luacheck: read globals blocks index_at
 -- Placeholders (see README.md):
--- luacheck: read globals ENTRY_BYTES TAIL_BYTES MAX_INLINE MAX_BLOCK MAX_BLOCKS NEEDS_BLOCKS
+-- luacheck: read globals ENTRY_BYTES TAIL_BYTES MAX_INLINE MAX_BLOCK MAX_BLOCKS NEEDS_BLOCKS VALUE_SUFFICES
+-- luacheck: read globals VERSION_CHAR TAG
 
---: read_blocks
-local ids, firsts, sums, sizes, tail_at = {}, {}, {}, {}, index_at + blocks * 20
+--: open_blocks
+local ids, firsts, sums, sizes, blocks_apart, grown
+local block_of, put_block, grow_block, forget_blocks, passed, drop_passed, block_for, place_after, refill, drop_last
+local key_in_blocks, apart_count, settle_tail
+local tail_at, needs_blocks = index_at + blocks * 20, NEEDS_BLOCKS or blocks > 0
+--+ may_need_blocks
+-- Making the functions takes longer than a check that needs none of them. It may add one entry to the tail.
+if needs_blocks or past - tail_at >= 2 * MAX_INLINE * TAIL_BYTES then
+  --+ define_block_functions
+end
+
+--: read_index
+ids, firsts, sums, sizes = {}, {}, {}, {}
 if blocks > 0 then
   if blocks > MAX_BLOCKS then damaged() end
   local column = function(kind, at)
@@ -42,32 +57,22 @@ if blocks > 0 then
   sums, sizes = column('I7', index_at + blocks * 11), column('I2', index_at + blocks * 18)
 end
 
---: define_blocks
--- A state without blocks that needs none is spared most of these functions: defining them takes longer than a check.
-local blocks_apart, grown
-local block_of, put_block, grow_block, forget_blocks, passed, drop_passed, block_for, place_after, refill, drop_last
-local key_at, settle_tail
--- How many entries lie apart.
-local function apart_count()
-  local count = 0
-  for _, size in ipairs(sizes) do count = count + size end
-  return count
-end
-local function use_blocks()
-  if not blocks_apart then
-    --+ define_block_functions
-  end
-end
-if NEEDS_BLOCKS or blocks > 0 then use_blocks() end
-
 --: define_block_functions
 --+ open_apart
+--+ read_index
+--+ thaw_and_freeze
 -- `grown` has the numbers of the blocks that have got entries in this call.
 blocks_apart, grown = limit.apart, {}
 local reshaped = false
 -- An earlier load of this call may have changed blocks in vain.
 for field in pairs(blocks_apart.changed) do
   if field:find('^[bf]') then blocks_apart.parts[field], blocks_apart.changed[field] = nil, nil end
+end
+-- How many entries lie apart.
+function apart_count()
+  local count = 0
+  for _, size in ipairs(sizes) do count = count + size end
+  return count
 end
 function block_of(i)
   local block = read_part(blocks_apart, 'b' .. ids[i])
@@ -153,7 +158,7 @@ end
 function place_after(block, key)
   local first, past = 0, #block / ENTRY_BYTES
   while first < past do
-    local middle = floor((first + past) / 2)
+    local middle = math.floor((first + past) / 2)
     if unpack('<I7', block, middle * ENTRY_BYTES + 1) > key then past = middle else first = middle + 1 end
   end
   return first * ENTRY_BYTES
@@ -175,8 +180,9 @@ function drop_last(left)
   refill()
   return left
 end
--- The key of the entry with which all so far amount to so much.
-function key_at(wanted)
+-- The key of the entry apart with which all so far amount to so much, or nil; and what they amount to before the first
+-- entry that was not looked at.
+function key_in_blocks(wanted)
   local sum, i = 0, 1
   while ids[i] and sum + sums[i] < wanted do
     sum, i = sum + sums[i], i + 1
@@ -186,15 +192,10 @@ function key_at(wanted)
     for place = 1, #block, ENTRY_BYTES do
       local key, amount = unpack('<I7I7', block, place)
       sum = sum + amount
-      if sum >= wanted then return key end
+      if sum >= wanted then return key, sum end
     end
   end
-  for place = 1, #tail, TAIL_BYTES do
-    local key, amount
-    --+ entry_of_tail
-    sum = sum + amount
-    if sum >= wanted then return key end
-  end
+  return nil, sum
 end
 -- Keeps the tail and the blocks at their sizes.
 function settle_tail()
@@ -229,12 +230,35 @@ function settle_tail()
   end
 end
 
---: settle_blocks
-if #tail > 2 * MAX_INLINE * TAIL_BYTES then use_blocks() end
-if blocks_apart then settle_tail() end
---+ mark_blocks
-local index = ''
-if #ids > 0 then
-  local column = function(kind, numbers) return pack('<' .. kind:rep(#ids), spread(numbers)) end
-  index = column('I4', ids) .. column('I7', firsts) .. column('I7', sums) .. column('I2', sizes)
+--: find_key
+-- luacheck: read globals wanted
+-- luacheck: globals found
+do
+  local sum = 0
+  if ids then found, sum = key_in_blocks(wanted) end
+  local place = 1
+  while not found and place <= #tail do
+    local key, amount
+    --+ entry_of_tail
+    sum, place = sum + amount, place + TAIL_BYTES
+    if sum >= wanted then found = key end
+  end
 end
+
+--: settle_blocks
+local index, kept_blocks = '', 0
+if ids then
+  settle_tail()
+  --+ mark_blocks
+  kept_blocks = #ids
+  if kept_blocks > 0 then
+    local column = function(kind, numbers) return pack('<' .. kind:rep(kept_blocks), spread(numbers)) end
+    index = column('I4', ids) .. column('I7', firsts) .. column('I7', sums) .. column('I2', sizes)
+  end
+end
+
+--: save_body
+-- luacheck: read globals head
+-- What is long is copied once: into the whole value, if there is nothing else in it.
+limit.new_value = VALUE_SUFFICES and VERSION_CHAR .. TAG .. head .. tail or nil
+limit.new_body = not limit.new_value and head .. tail

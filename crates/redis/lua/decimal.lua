@@ -8,12 +8,13 @@
 -- A state at another pace, or of another time, is a record as any other (state.lua).
 --
 -- Sections:
---   expand_decimal   puts a record in place of the number
+--   expand_decimal   puts a record in place of the number, if it is one: before the value is read where that may be,
+--                    else after it was found to be no record
 --   read_decimal     reads the state of a limit from the number, at its own pace without taking it apart
---   save_decimal     defines limit.new_decimal, if the state can be a number
+--   save_decimal     defines limit.new_value, if the state can be a number
 --
 -- Expects, read only:
--- luacheck: read globals call unpack pack sub byte find format floor ticks parts pace live
+-- luacheck: read globals call unpack pack sub byte ticks parts pace live
 -- luacheck: read globals rest ticks_of_code parts_of_code
 -- Expects and assigns (see README.md):
 -- luacheck: globals limit subject empty_at empty_parts old_ticks old_parts
@@ -21,7 +22,7 @@
 -- luacheck: read globals VERSION VERSION_CHAR DECIMAL_EPOCH DECIMAL_SPAN DECIMAL_TAG DECIMAL_MAX_CODE MAX_SPAN
 
 --: expand_decimal
-if byte(subject.value) ~= VERSION and #subject.value > 15 and find(subject.value, '^%-?[1-9]%d+$') then
+if byte(subject.value) ~= VERSION and #subject.value > 15 and string.find(subject.value, '^%-?[1-9]%d+$') then
   local code = sub(subject.value, 1, -16) + 0
   --+ pace_of_code
   if ticks_of_code > 0 then
@@ -32,11 +33,11 @@ end
 
 --: pace_of_code
 -- luacheck: read globals code
-local mantissa, exponent, rest, parts_of_code = floor(code / 10), code % 10, 0, 1
+local mantissa, exponent, rest, parts_of_code = math.floor(code / 10), code % 10, 0, 1
 if code < 0 then
-  mantissa, exponent = floor(-code / 10), -code % 10
+  mantissa, exponent = math.floor(-code / 10), -code % 10
   rest = mantissa % 4
-  mantissa = floor(mantissa / 4)
+  mantissa = math.floor(mantissa / 4)
   if rest == 3 then mantissa, rest = mantissa * 864, 0 else parts_of_code = 3 end
 end
 local ticks_of_code = mantissa * 10 ^ exponent
@@ -56,8 +57,8 @@ if pace == 0 or empty_parts < 0 or empty_parts >= parts or empty_parts % 1 > 0 t
 end
 
 --: save_decimal
-limit.new_decimal = nil
+limit.new_value = nil
 if live and pace ~= 0 and old_ticks == ticks and old_parts == parts and not subject.hashed
   and empty_at >= DECIMAL_EPOCH and empty_at < DECIMAL_EPOCH + DECIMAL_SPAN then
-  limit.new_decimal = format('%d%015d', pace - 10 * empty_parts, empty_at - DECIMAL_EPOCH)
+  limit.new_value = string.format('%d%015d', pace - 10 * empty_parts, empty_at - DECIMAL_EPOCH)
 end

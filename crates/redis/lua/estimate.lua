@@ -12,14 +12,16 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals settled_at unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SPAN
+-- luacheck: read globals BODY ARGUMENT WANTED MAX_COUNT MAX_SPAN
+-- BODY stands for several values.
+-- luacheck: ignore 532
 
 --: load
 local cost, capacity, length = unpack('<I4I4I7', args, ARGUMENT)
 local window_start, old_length, previous, current = 0, length, 0, 0
 local live, reset_at, now, muldiv = false, 0, at, nil
 if limit.body_at then
-  window_start, old_length, previous, current = unpack('<I7I7I7I7', subject.value, limit.body_at)
+  window_start, old_length, previous, current = BODY
   if old_length < 1 or old_length > MAX_SPAN then
     return redis.error_reply('TGSTATE a window that would never end')
   end

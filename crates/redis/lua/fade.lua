@@ -10,13 +10,15 @@
 -- `faded_at` computes when a level will be 0; `adopt_terms` and `keep_terms` bring the level to the step of `now`.
 --
 -- Expects, read only:
--- luacheck: read globals args at unpack pack floor
+-- luacheck: read globals args at unpack pack
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied
 -- Expects, in the sections about reservations:
 -- luacheck: read globals taken_at settled_at settled_amount unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_SPAN
+-- luacheck: read globals BODY ARGUMENT MAX_COUNT MAX_SPAN
+-- BODY stands for several values.
+-- luacheck: ignore 532
 -- luacheck: read globals MIN_DECAY MAX_DECAY MIN_MINIMUM MAX_MINIMUM
 
 --: power
@@ -24,7 +26,7 @@ local function power(base, exponent)
   local product = 1
   while exponent > 0 do
     if exponent % 2 == 1 then product = product * base end
-    base, exponent = base * base, floor(exponent / 2)
+    base, exponent = base * base, math.floor(exponent / 2)
   end
   return product
 end
@@ -43,7 +45,7 @@ local cost, max, decay, step, minimum = unpack('<I4ddI7d', args, ARGUMENT)
 local level, step_start, old_decay, old_step, old_minimum = 0, 0, decay, step, minimum
 local live, reset_at, now, written_level, written_at = false, 0, at, 0, 0
 if limit.body_at then
-  level, step_start, old_decay, old_step, old_minimum = unpack('<dI7dI7d', subject.value, limit.body_at)
+  level, step_start, old_decay, old_step, old_minimum = BODY
   -- Also if one of them is no number: nothing is true of it.
   if not (level >= 0 and level <= MAX_COUNT and old_decay >= MIN_DECAY and old_decay <= MAX_DECAY
     and old_step >= 1 and old_minimum >= MIN_MINIMUM and old_minimum <= MAX_MINIMUM) then
@@ -51,7 +53,7 @@ if limit.body_at then
   end
   written_level, written_at = level, step_start
   if step_start > now then now = step_start end
-  level = fade(level, floor((now - step_start) / old_step), old_decay, old_minimum)
+  level = fade(level, math.floor((now - step_start) / old_step), old_decay, old_minimum)
   live = level > 0
   if not live then level, now, old_decay, old_step, old_minimum = 0, at, decay, step, minimum end
 end
@@ -129,7 +131,7 @@ local known_steps, known_refundable = nil, 0
 do
   local steps = steps_between(taken_at, now, old_step)
   if steps ~= known_steps then
-    known_steps, known_refundable = steps, live and floor(level * power(old_decay, steps)) or 0
+    known_steps, known_refundable = steps, live and math.floor(level * power(old_decay, steps)) or 0
   end
   refundable = known_refundable
 end

@@ -7,11 +7,13 @@
 -- Sections: see README.md. This rule's own: `read_cost`, `read_body` and `convert_cost`.
 --
 -- Expects, read only:
--- luacheck: read globals args at unpack pack floor
+-- luacheck: read globals args at unpack pack
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT MAX_SPAN DECIMAL_SUFFICES
+-- luacheck: read globals BODY ARGUMENT MAX_SPAN DECIMAL_SUFFICES
+-- BODY stands for several values.
+-- luacheck: ignore 532
 
 --: read_cost
 -- Most operations need only the time in which the cost drains; then the assembler leaves this out.
@@ -43,15 +45,15 @@ if limit.body_at then
   end
 end
 
---: read_packed_body
-empty_at, empty_parts, old_ticks, old_parts = unpack('<I7I4I7I4', subject.value, limit.body_at)
+--: read_record
+empty_at, empty_parts, old_ticks, old_parts = BODY
 
 --: read_body
---+ read_packed_body
+--+ read_record
 
 --: read_body or_decimal
 if limit.body_at > 1 then
-  --+ read_packed_body
+  --+ read_record
 else
   --+ read_decimal
 end
@@ -79,7 +81,7 @@ do
     -- The first check converts a state at another pace, and all others are counted after that.
     if old_ticks ~= ticks or old_parts ~= parts then allowed = false end
     empty_parts = empty_parts + before * cost_parts
-    local carry = floor(empty_parts / parts)
+    local carry = math.floor(empty_parts / parts)
     empty_at, empty_parts = empty_at + before * cost_ticks + carry, empty_parts - carry * parts
   end
   --+ fits
@@ -88,7 +90,7 @@ end
 --: take_times
 do
   local cost_ticks, cost_parts = times * cost_ticks, times * cost_parts
-  local carry = floor(cost_parts / parts)
+  local carry = math.floor(cost_parts / parts)
   cost_ticks, cost_parts = cost_ticks + carry, cost_parts - carry * parts
   --+ take
 end

@@ -10,14 +10,14 @@
 --
 -- Expects, read only:
 -- luacheck: read globals args at time handle unpack pack sub held
--- luacheck: read globals use_blocks ids tail_at passed drop_passed forget_blocks block_of block_for grow_block
--- luacheck: read globals place_after refill drop_last key_at apart_count index
+-- luacheck: read globals ids tail_at passed drop_passed forget_blocks block_of block_for grow_block
+-- luacheck: read globals place_after refill drop_last apart_count index kept_blocks
 -- Expects and assigns (`limit` and `subject`: see README.md):
--- luacheck: globals limit subject allowed debt_too_large applied summary own
+-- luacheck: globals limit subject allowed debt_too_large applied summary own needs_blocks
 -- Expects, in the sections about reservations:
 -- luacheck: read globals settled_at open find_row lefts_in put_lefts
 -- Placeholders:
--- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES WITH_HANDLE NO_HANDLE
+-- luacheck: read globals ARGUMENT MAX_COUNT MAX_ENTRIES LEASE_BYTES SUMMARY_FORMAT SUMMARY_BEGINS WITH_HANDLE NO_HANDLE
 
 --: load
 -- `tail` and the blocks have the leases that have not ended, `used` is how much they hold, `reset_at` when the last of
@@ -29,12 +29,10 @@ if limit.body_at then
   local size
   size, used, blocks = unpack('<I4I7I2', subject.value, limit.body_at)
   past = limit.body_at + 4 + size
-end
---+ read_blocks
---+ thaw_and_freeze
---+ define_blocks
-if limit.body_at then
   reset_at = unpack('<I7', subject.value, past - LEASE_BYTES)
+end
+--+ open_blocks
+if limit.body_at then
   live = now < reset_at
   if live then
     --+ drop_ended
@@ -46,12 +44,13 @@ end
 
 --: drop_ended
 tail = sub(subject.value, tail_at, past - 1)
-if #ids > 0 then
+if blocks > 0 then
   local sum, past_blocks, bytes, partly = passed(now)
   used = used - sum
   drop_passed(past_blocks, bytes, partly)
 end
-if #ids == 0 then
+-- The lease that ends last has not ended.
+if #tail > LEASE_BYTES and (blocks == 0 or #ids == 0) then
   local place, lease_end, count = 1, unpack('<I7I7', tail)
   while lease_end <= now do
     used, place = used - count, place + LEASE_BYTES
@@ -59,6 +58,10 @@ if #ids == 0 then
   end
   if place > 1 then tail = sub(tail, place) end
 end
+
+--: may_need_blocks
+-- A lease that is inserted among others.
+if at + ttl < reset_at then needs_blocks = true end
 
 --: thaw_and_freeze
 -- A lease in a block is as in the tail.
@@ -96,13 +99,12 @@ local handle = allowed and handle or NO_HANDLE
 -- Inserts leases that end at `lease_end` and hold `amount`, as bytes, after all that do not end later.
 if tail == '' or lease_end >= reset_at then
   tail, reset_at = tail .. inserted, lease_end
-elseif #ids > 0 and lease_end < unpack('<I7', tail) then
+elseif ids and #ids > 0 and lease_end < unpack('<I7', tail) then
   local i = block_for(lease_end)
   local block = block_of(i)
   local bytes = place_after(block, lease_end)
   grow_block(i, sub(block, 1, bytes) .. inserted .. sub(block, bytes + 1), amount)
 else
-  use_blocks()
   local bytes = place_after(tail, lease_end)
   tail = sub(tail, 1, bytes) .. inserted .. sub(tail, bytes + 1)
 end
@@ -116,7 +118,7 @@ do
 end
 
 --: check_debt
-debt_too_large = used > MAX_COUNT or #tail / LEASE_BYTES + apart_count() > MAX_ENTRIES
+debt_too_large = used > MAX_COUNT or #tail / LEASE_BYTES + (ids and apart_count() or 0) > MAX_ENTRIES
 
 --: tidy
 refill()
@@ -208,7 +210,8 @@ end
 --: save
 if live then
   --+ settle_blocks
-  limit.new_body = pack('<I4I7I2', 9 + #index + #tail, used, #ids) .. index .. tail
+  local head = pack('<I4I7I2', 9 + #index + #tail, used, kept_blocks) .. index
+  --+ save_body
   limit.new_expiry = reset_at
 else
   if blocks > 0 then forget_blocks() end
@@ -219,8 +222,9 @@ end
 if live then
   local fits_at = 0
   if used + cost > capacity and cost <= capacity then
-    use_blocks()
-    fits_at = key_at(used + cost - capacity)
+    local wanted, found = used + cost - capacity, nil
+    --+ find_key
+    fits_at = found
   end
-  summary = pack('<I7I7I7', used, fits_at, reset_at)
+  summary = pack(SUMMARY_FORMAT, SUMMARY_BEGINS, used, fits_at, reset_at)
 end

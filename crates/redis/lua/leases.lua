@@ -7,7 +7,7 @@
 --   release, renew, rename   what only this rule does for an operation
 --
 -- Expects, read only:
--- luacheck: read globals handle new_handle unpack pack sub find
+-- luacheck: read globals handle new_handle unpack pack sub
 -- luacheck: read globals ids block_of put_block grow_block now ttl
 -- Expects and assigns (`limit`: see README.md):
 -- luacheck: globals limit applied tail used live own held
@@ -19,17 +19,17 @@
 local own, held = {}, 0
 do
   local look = function(i, some)
-    local found_at = find(some, handle, 1, true)
+    local found_at = string.find(some, handle, 1, true)
     while found_at do
       if found_at % LEASE_BYTES == 15 then
         local lease_end, count = unpack('<I7I7', some, found_at - 14)
         own[#own + 1] = { block = i, place = found_at - 14, lease_end = lease_end, count = count, before = count }
         held = held + count
       end
-      found_at = find(some, handle, found_at + 1, true)
+      found_at = string.find(some, handle, found_at + 1, true)
     end
   end
-  if #ids > 0 then
+  if ids and #ids > 0 then
     --+ look_in_blocks
   end
   look(0, tail)

@@ -12,7 +12,7 @@
 --   unmark_blocks    removes all marks
 --
 -- Expects, read only:
--- luacheck: read globals handle unpack pack sub byte find look damaged read_part change_part
+-- luacheck: read globals handle unpack pack sub byte look damaged read_part change_part
 -- luacheck: read globals blocks blocks_apart ids block_of grown
 -- `mark_block` reads `i`.
 -- luacheck: ignore 213
@@ -25,7 +25,7 @@ local may_have, mark, first = {}, sub(handle, 2, 3), 1
 for id in pairs(grown) do may_have[id] = true end
 local marks = blocks > 0 and read_part(blocks_apart, 'f' .. byte(handle) % MARK_PARTS)
 if blocks > 0 and not marks then damaged() end
-local found_at = marks and find(marks, mark, 1, true)
+local found_at = marks and string.find(marks, mark, 1, true)
 while found_at do
   local id, count = unpack('<I4I2', marks, first)
   local past = first + 6 + 2 * count
@@ -33,7 +33,7 @@ while found_at do
     first = past
   else
     if found_at >= first + 6 and (found_at - first) % 2 == 0 then may_have[id] = true end
-    found_at = find(marks, mark, found_at + 1, true)
+    found_at = string.find(marks, mark, found_at + 1, true)
   end
 end
 for i, id in ipairs(ids) do

@@ -4,7 +4,6 @@
 -- has declared it: `local muldiv`.
 --
 -- Expects, read only:
--- luacheck: read globals floor
 -- Expects and assigns:
 -- luacheck: globals muldiv
 
@@ -14,10 +13,10 @@
 muldiv = muldiv or function(a, b, c, d)
   local product = a * b + c
   if product < 9007199254740992 then
-    local quotient = floor(product / d)
+    local quotient = math.floor(product / d)
     return quotient, product - quotient * d
   end
-  local whole_b, whole_c = floor(b / d), floor(c / d)
+  local whole_b, whole_c = math.floor(b / d), math.floor(c / d)
   b, c = b - whole_b * d, c - whole_c * d
   -- Long division over the digits of a, the highest first, in the greatest base in which no
   -- intermediate result passes 2^53.
@@ -26,10 +25,10 @@ muldiv = muldiv or function(a, b, c, d)
   while place * base <= a do place = place * base end
   local rest = a
   while place >= 1 do
-    local digit = floor(rest / place)
+    local digit = math.floor(rest / place)
     rest = rest - digit * place
     remainder = remainder * base + digit * b
-    local step = floor(remainder / d)
+    local step = math.floor(remainder / d)
     quotient, remainder = quotient * base + step, remainder - step * d
     place = place / base
   end

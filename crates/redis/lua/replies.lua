@@ -14,7 +14,7 @@
 --   forget_all   begins a new generation
 --
 -- Expects, read only:
--- luacheck: read globals call unpack pack sub byte find format time args rest_at allowed changed reply
+-- luacheck: read globals call unpack pack sub byte time args rest_at allowed changed reply
 -- luacheck: read globals ttl entry
 -- Placeholders (see README.md):
 -- luacheck: read globals ACT ID_TTL ID_KEY GENERATION_KEY GENERATION_TTL_MS SLACK_MS VERSION VERSION_CHAR
@@ -62,7 +62,7 @@ if time < expiry then remembered = pack('<B', REMEMBERED) .. kept_reply end
 if changed and allowed then
   local kept_reply = KEPT_REPLY
   --+ make_entry
-  call('PSETEX', KEYS[ID_KEY], format('%d', ttl), VERSION_CHAR .. others .. entry)
+  call('PSETEX', KEYS[ID_KEY], string.format('%d', ttl), VERSION_CHAR .. others .. entry)
   if generation ~= '' then call('PEXPIRE', KEYS[GENERATION_KEY], GENERATION_TTL_MS) end
 end
 
@@ -84,12 +84,12 @@ local generation, last_expiry, others = call('GET', KEYS[GENERATION_KEY]) or ''
 
 --: check_generation
 -- luacheck: read globals generation
-if generation ~= '' and (#generation > 15 or not find(generation, '^%d+$')) then
+if generation ~= '' and (#generation > 15 or not string.find(generation, '^%d+$')) then
   return redis.error_reply('TGSTATE the key of a generation holds a value that this version did not write')
 end
 
 --: forget_all
 -- luacheck: globals generation others last_expiry
-generation = format('%d', (generation == '' and 0 or generation) + 1)
+generation = string.format('%d', (generation == '' and 0 or generation) + 1)
 call('PSETEX', KEYS[GENERATION_KEY], GENERATION_TTL_MS, generation)
 others, last_expiry = '', time

@@ -24,7 +24,7 @@
 --   define_changes   defines those that find, insert and remove rows
 --
 -- Expects, read only:
--- luacheck: read globals unpack pack spread sub find read_part change_part damaged
+-- luacheck: read globals unpack pack spread sub read_part change_part damaged
 -- Expects and assigns (see README.md, and open_reservations in reservations.lua):
 -- luacheck: globals limit groups open most first_expiry last_expiry touched
 -- luacheck: globals counts
@@ -229,8 +229,8 @@ end
 -- The place of the row of a handle among those of a group.
 local function find_in_group(i, handle)
   local rows = rows_of(i)
-  local place = find(rows, handle, 1, true)
-  while place and place % ROW_BYTES ~= 17 do place = find(rows, handle, place + 1, true) end
+  local place = string.find(rows, handle, 1, true)
+  while place and place % ROW_BYTES ~= 17 do place = string.find(rows, handle, place + 1, true) end
   return place and (place - 17) / ROW_BYTES + 1
 end
 -- The group and the place of the row of a handle.
@@ -238,7 +238,7 @@ function find_row(handle)
   read_heads()
   local marks, mark = marks_of_all(), sub(handle, 1, MARK_BYTES)
   local i, past = 0, 0
-  local place = find(marks, mark, 1, true)
+  local place = string.find(marks, mark, 1, true)
   while place do
     if place % MARK_BYTES ~= 1 then
       place = place + 1
@@ -249,6 +249,6 @@ function find_row(handle)
       -- However many marks of the group are the same, it is looked through once.
       place = past + 1
     end
-    place = find(marks, mark, place, true)
+    place = string.find(marks, mark, place, true)
   end
 end

@@ -22,7 +22,7 @@
 -- written by src/script/runs.rs: the same for each limit.
 --
 -- Expects, read only:
--- luacheck: read globals time args call pack unpack byte format floor reset_at
+-- luacheck: read globals time args call pack unpack byte reset_at
 -- luacheck: read globals all_fit states_now packed last_expiry touched capped capped_until ttl entry
 -- Expects and assigns (`limit`: see README.md):
 -- luacheck: globals limit cost changed costs last_expiry
@@ -117,7 +117,7 @@ local function how_many_fit(count)
   if count == 1 or not all_fit(1) then return 0 end
   local fit, too_many = 1, count
   while too_many - fit > 1 do
-    local middle = floor((fit + too_many) / 2)
+    local middle = math.floor((fit + too_many) / 2)
     if all_fit(middle) then fit = middle else too_many = middle end
   end
   return fit
@@ -181,7 +181,7 @@ if terms and passed == 1 and costs > 0 then
   kept[KEYS[id_key]] = kept_reply
   kept_keys[#kept_keys + 1] = KEYS[id_key]
   kept_values[#kept_values + 1] = VERSION_CHAR .. others .. entry
-  kept_ttls[#kept_ttls + 1] = format('%d', ttl)
+  kept_ttls[#kept_ttls + 1] = string.format('%d', ttl)
 end
 
 --: write_replies

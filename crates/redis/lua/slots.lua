@@ -5,40 +5,39 @@
 -- are (2) and their index (blocks.lua), and the start and the count of every newer slot, the oldest first (`tail`). A
 -- slot of the tail is written with `slot_format`, in 7 + count_bytes bytes.
 --
--- Sections: see README.md. This rule's own: `count_used` adds up what counts at `now`; `replace` and
--- `define_slot_of` define functions; `drop_expired`, `add` and `tidy` change the slots.
+-- Sections: see README.md. This rule's own: `count_used` adds up what counts at `now`; `define_slot_of` defines a
+-- function; `replace`, `drop_expired`, `add` and `tidy` change the slots. `newest`: when the newest slot began,
+-- and `newest_count`: what it counted when it was read.
 --
 -- Expects, read only:
--- luacheck: read globals args time at unpack pack sub floor
+-- luacheck: read globals args time at unpack pack sub
 -- luacheck: read globals ids tail_at passed drop_passed forget_blocks block_of block_for put_block place_after
--- luacheck: read globals use_blocks refill drop_last key_at apart_count index
+-- luacheck: read globals refill drop_last apart_count index kept_blocks
 -- Expects and assigns (`limit` and `subject`: see README.md):
 -- luacheck: globals limit subject allowed debt_too_large applied summary
 -- Expects, in the sections about reservations:
 -- luacheck: read globals taken_at settled_at unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SLOTS ENTRY_BYTES
+-- luacheck: read globals ARGUMENT WANTED MAX_COUNT MAX_SLOTS ENTRY_BYTES SUMMARY_FORMAT SUMMARY_BEGINS
 
 --: load
 local cost, capacity, width, life = unpack('<I4I4I7I7', args, ARGUMENT)
--- Building the format string takes time, so it is done once.
+-- Building the format string takes time, so it is done once, and not where it is known.
 local old_width, old_life, total, count_bytes, slot_format, tail = width, life, 0, 1, '<I7I1', ''
-local live, reset_at, now, used = false, 0, at, 0
+local live, reset_at, now, used, newest, newest_count = false, 0, at, 0, 0, 0
 local blocks, index_at, past = 0, (limit.body_at or 0) + 28, 0
 -- Between which instants this operation gave something back.
 local given_from, given_to = 0, math.huge
 if limit.body_at then
   local size
   size, old_width, old_life, total, count_bytes, blocks = unpack('<I4I7I7I7BI2', subject.value, limit.body_at)
-  if count_bytes > 1 then slot_format = '<I7I' .. count_bytes end
+  if count_bytes > 1 then slot_format = count_bytes == 2 and '<I7I2' or '<I7I' .. count_bytes end
   past = limit.body_at + 4 + size
 end
---+ read_blocks
---+ thaw_and_freeze
---+ define_blocks
+--+ open_blocks
 if limit.body_at then
   tail = sub(subject.value, tail_at, past - 1)
-  local newest = unpack('<I7', tail, #tail - count_bytes - 6)
+  newest, newest_count = unpack(slot_format, tail, #tail - count_bytes - 6)
   reset_at = newest + old_life
   live = at < reset_at
   if live then
@@ -54,10 +53,15 @@ end
 -- What counts at `now`.
 used = total
 do
-  local sum, past_blocks = 0, 0
-  if #ids > 0 then sum, past_blocks = passed(now - old_life) end
+  local sum, in_tail = 0, true
+  if ids and #ids > 0 then
+    local past_blocks
+    sum, past_blocks = passed(now - old_life)
+    in_tail = past_blocks == #ids
+  end
   used = used - sum
-  if past_blocks == #ids then
+  -- The newest slot counts.
+  if in_tail and #tail > 7 + count_bytes then
     local place = 1
     local start, count = unpack(slot_format, tail, 1)
     while start + old_life <= now do
@@ -102,11 +106,13 @@ key, amount = unpack(slot_format, tail, place)
 if used + WANTED > capacity then allowed = false end
 
 --: replace
--- Puts a slot in place of the bytes from `from` up to `to`. A count that needs more bytes than the
+-- luacheck: read globals from to start count
+-- Puts a slot in place of the bytes of the tail from `from` up to `to`. A count that needs more bytes than the
 -- others makes all of them longer.
-local function replace(from, to, start, count)
-  local before, after = sub(tail, 1, from - 1), sub(tail, to)
-  if count >= 256 ^ count_bytes then
+do
+  local before = from > #tail and tail or sub(tail, 1, from - 1)
+  local after = to > #tail and '' or sub(tail, to)
+  if count > 255 and count >= 256 ^ count_bytes then
     local wider, old_format = count_bytes, slot_format
     while count >= 256 ^ wider do wider = wider + 1 end
     slot_format = '<I7I' .. wider
@@ -124,16 +130,16 @@ local function replace(from, to, start, count)
 end
 
 --: drop_expired
--- Drops what can never count again: no decision is made before the newest slot began.
-do
-  local slot_bytes = 7 + count_bytes
-  local newest, place = unpack('<I7', tail, #tail - count_bytes - 6), 1
-  if #ids > 0 then
+-- Drops what can never count again: no decision is made before the newest slot began. If all counts at `now`, which is
+-- not before that, there is nothing to drop.
+if used < total then
+  local slot_bytes, place = 7 + count_bytes, 1
+  if ids and #ids > 0 then
     local sum, past_blocks, bytes, partly = passed(newest - old_life)
     total = total - sum
     drop_passed(past_blocks, bytes, partly)
   end
-  if #ids == 0 then
+  if not ids or #ids == 0 then
     local start, count = unpack(slot_format, tail, 1)
     while start + old_life <= newest do
       total, place = total - count, place + slot_bytes
@@ -153,7 +159,7 @@ end
 --: add
 -- luacheck: read globals start
 -- Adds the cost to the slot that begins at `start`, wherever that is among the others.
-if #ids > 0 and start < unpack('<I7', tail) then
+if ids and #ids > 0 and start < unpack('<I7', tail) then
   --+ put_in_block
   local i = block_for(start)
   local from = place_after(block_of(i), start) + 1
@@ -164,41 +170,51 @@ if #ids > 0 and start < unpack('<I7', tail) then
   end
   put_in_block(i, from, to, start, sum, cost)
 else
-  local slot_bytes, place = 7 + count_bytes, #tail + 1
-  local to, sum = place, cost
-  while place > 1 do
-    local begins, count = unpack(slot_format, tail, place - slot_bytes)
-    if begins <= start then
-      if begins == start then place, sum = place - slot_bytes, count + cost end
-      break
+  local slot_bytes, from = 7 + count_bytes, #tail + 1
+  local to, count = from, cost
+  if start > newest then
+    newest = start
+  elseif start == newest then
+    from, count = from - slot_bytes, newest_count + cost
+  else
+    while from > 1 do
+      local begins, before = unpack(slot_format, tail, from - slot_bytes)
+      if begins <= start then
+        if begins == start then from, count = from - slot_bytes, before + cost end
+        break
+      end
+      from, to = from - slot_bytes, from - slot_bytes
     end
-    place, to = place - slot_bytes, place - slot_bytes
   end
-  replace(place, to, start, sum)
+  --+ replace
 end
 total = total + cost
 
 --: take
 do
-  --+ replace
   local start = now - now % width
   if live and old_width == width and old_life == life then
     --+ add
+    used = used + cost
     --+ drop_expired
   else
     if blocks > 0 then forget_blocks() end
-    old_width, old_life, total, count_bytes, slot_format, tail = width, life, used + cost, 1, '<I7I1', ''
-    replace(1, 1, start, total)
+    used = used + cost
+    old_width, old_life, total, count_bytes, slot_format, tail = width, life, used, 1, '<I7I1', ''
+    local from, to, count = 1, 1, total
+    --+ replace
+    newest = start
   end
-  used, live = used + cost, true
+  live = true
 end
 
 --: check_debt
-debt_too_large = used > MAX_COUNT or #tail / (7 + count_bytes) + apart_count() > MAX_SLOTS
+debt_too_large = used > MAX_COUNT or #tail / (7 + count_bytes) + (ids and apart_count() or 0) > MAX_SLOTS
 
 --: tidy
 live = used > 0
 if live then
+  newest = unpack('<I7', tail, #tail - count_bytes - 6)
   --+ drop_expired
 end
 
@@ -228,9 +244,9 @@ end
 --: save
 if live then
   --+ settle_blocks
-  limit.new_body = pack('<I4I7I7I7BI2', 24 + #index + #tail, old_width, old_life, total, count_bytes, #ids)
-    .. index .. tail
-  limit.new_expiry = unpack('<I7', tail, #tail - count_bytes - 6) + old_life
+  local head = pack('<I4I7I7I7BI2', 24 + #index + #tail, old_width, old_life, total, count_bytes, kept_blocks) .. index
+  --+ save_body
+  limit.new_expiry = newest + old_life
 else
   if blocks > 0 then forget_blocks() end
   limit.new_body, limit.new_expiry = false, 0
@@ -247,15 +263,17 @@ local pending = 0
 pending, used = pending + times * cost, used + times * cost
 
 --: define_summarize
--- The same as `summarize`, with what is pending.
+-- The same as `summarize`, with what is pending, and without the tag.
 limit.summarize = function()
   local fits_at, resets = 0, reset_at
   if pending > 0 then resets = now - now % width + life end
   if used + cost > capacity and cost <= capacity then
     local converted = pending > 0 and (old_width ~= width or old_life ~= life)
-    use_blocks()
-    local oldest = not converted and key_at(total + pending + cost - capacity)
-    fits_at = oldest and oldest + old_life or resets
+    local wanted, found = total + pending + cost - capacity, nil
+    if not converted then
+      --+ find_key
+    end
+    fits_at = found and found + old_life or resets
   end
   limit.new_summary = pack('<I7I7I7', used, fits_at, resets)
 end
@@ -270,14 +288,18 @@ cost, used = pending, used - pending
 
 --: summarize
 if live then
-  local newest, now, used, fits_at = unpack('<I7', tail, #tail - count_bytes - 6), time, 0, 0
+  -- If all counts at `now`, it does at any earlier instant.
+  local instant, now, used, fits_at = now, time, used, 0
   if newest > now then now = newest end
   if now < newest + old_life then
-    --+ count_used
-    if used + cost > capacity and cost <= capacity then
-      use_blocks()
-      fits_at = key_at(total + cost - capacity) + old_life
+    if used < total or now > instant then
+      --+ count_used
     end
-    summary = pack('<I7I7I7', used, fits_at, newest + old_life)
+    if used + cost > capacity and cost <= capacity then
+      local wanted, found = total + cost - capacity, nil
+      --+ find_key
+      fits_at = found + old_life
+    end
+    summary = pack(SUMMARY_FORMAT, SUMMARY_BEGINS, used, fits_at, newest + old_life)
   end
 end

@@ -3,7 +3,7 @@
 -- Sections: see README.md. This rule's own: `define_slot_of` defines the function that finds the slot of an instant.
 --
 -- Expects, read only:
--- luacheck: read globals unpack pack floor ids block_of block_for place_after refill replace put_in_block
+-- luacheck: read globals unpack pack ids block_of block_for place_after refill put_in_block
 -- luacheck: read globals converted
 -- luacheck: read globals taken_at settled_at unspent now width life old_width old_life count_bytes slot_format
 -- Expects and assigns (`limit`: see README.md):
@@ -14,7 +14,7 @@
 --: define_slot_of
 -- The place, start and count of the slot that an instant falls into, and its block, if it is in one.
 local function slot_of(instant)
-  if #ids > 0 and instant < unpack('<I7', tail) then
+  if ids and #ids > 0 and instant < unpack('<I7', tail) then
     local i = block_for(instant)
     local past = place_after(block_of(i), instant)
     if past > 0 then
@@ -26,7 +26,7 @@ local function slot_of(instant)
   local slot_bytes, first, past = 7 + count_bytes, 0, 0
   past = #tail / slot_bytes
   while past - first > 0 do
-    local middle = floor((first + past) / 2)
+    local middle = math.floor((first + past) / 2)
     local place = middle * slot_bytes + 1
     local start, count = unpack(slot_format, tail, place)
     if start > instant then
@@ -78,7 +78,7 @@ end
 --: refundable_of_group
 -- luacheck: read globals oldest newest
 -- luacheck: globals least same
-if not live or newest <= now - old_life or oldest >= unpack('<I7', tail, #tail - count_bytes - 6) + old_width then
+if not live or newest <= now - old_life or oldest >= newest + old_width then
   -- The slots of all have ended, or they were taken after all that is counted.
   least, same = 0, true
 elseif (newest < given_from or oldest >= given_to) and oldest >= now - old_life + old_width then
@@ -110,16 +110,17 @@ end
 
 --: give_back
 do
-  --+ replace
   --+ put_in_block
   --+ define_slot_of
-  local place, start, count, i = slot_of(settled_at)
-  if place then
+  local from, start, count, i = slot_of(settled_at)
+  if from then
     local given = count < cost and count or cost
+    count = count - given
     if i then
-      put_in_block(i, place, place + ENTRY_BYTES, start, count - given, -given)
+      put_in_block(i, from, from + ENTRY_BYTES, start, count, -given)
     else
-      replace(place, place + 7 + count_bytes, start, count - given)
+      local to = from + 7 + count_bytes
+      --+ replace
       refill()
     end
     total, used, given_from, given_to = total - given, used - given, start, start + old_width
@@ -133,10 +134,9 @@ do
   local start = settled_at - settled_at % width
   applied = start + life > now
   if applied and live and old_width == width and old_life == life then
-    --+ replace
     --+ add
-    --+ drop_expired
     used = used + cost
+    --+ drop_expired
     -- Nothing was given back.
     given_from, given_to = math.huge, 0
     --+ check_debt

@@ -11,13 +11,15 @@
 --   keep     adds the record of one limit to the new value
 --   write    sets the new value, or deletes the key if nothing is left
 --   put_value   sets the value and the parts that are kept apart (apart.lua)
+--   put_keeping_ttl   the same where the key expires when it would have before
 --   put_hash    the same where the key does not hold a hash yet
--- `expected_layout`, `assign_record`, `keep_all` and `min_ttl` are written by src/script/records.rs: the
--- check for the expected layout, the choice of the limit that a record belongs to, `keep` for each limit
--- of the subject, and the least time to live where the time is passed in.
+-- `expected_layout`, `read_irregular` and `read_unread` are written by src/script/layout.rs: the check for the expected
+-- layout, and the reading of the bodies. `assign_record`, `keep_all` and `min_ttl` are written by
+-- src/script/records.rs: the choice of the limit that a record belongs to, `keep` for each limit of the subject, and
+-- the least time to live where the time is passed in.
 --
 -- Expects, read only:
--- luacheck: read globals call unpack sub byte find format floor time spread
+-- luacheck: read globals call unpack sub byte time spread
 -- Expects and assigns (see README.md):
 -- luacheck: globals limit subject
 -- Placeholders (see README.md):
@@ -25,10 +27,11 @@
 -- luacheck: read globals SLACK_MS RESERVATIONS_BYTES MAY_BE_APART STORED
 
 --: read
-if type(subject.value) == 'table' then
+-- A string has no such field either, and to ask for its type takes longer.
+if subject.value and subject.value.err then
   -- Where parts are kept apart, the key holds a hash.
   local failed = subject.value
-  if not find(failed.err, '^WRONGTYPE') then return failed end
+  if not string.find(failed.err, '^WRONGTYPE') then return failed end
   subject.value, subject.hashed = call('HGET', KEYS[SUBJECT_KEY], 's'), true
   if not subject.value then return failed end
 end
@@ -36,8 +39,11 @@ if subject.value then
   --+ expand_decimal
   --+ expected_layout
   if subject.irregular then
+    --+ expand_unexpected_decimal
     --+ walk
+    --+ read_irregular
   end
+  --+ read_unread
 end
 
 --: walk
@@ -65,7 +71,7 @@ while place <= past do
   if place > past + 1 then
     return redis.error_reply('TGSTATE the key of a subject holds a value that this version did not write')
   end
-  local position, record = floor(tag / 16), sub(subject.value, first, place - 1)
+  local position, record = math.floor(tag / 16), sub(subject.value, first, place - 1)
   --+ assign_record
 end
 
@@ -145,22 +151,26 @@ do
     if subject.hashed then
       call('HSET', KEYS[SUBJECT_KEY], spread(set))
       if #gone > 0 then call('HDEL', KEYS[SUBJECT_KEY], spread(gone)) end
-      call('PEXPIRE', KEYS[SUBJECT_KEY], format('%d', ttl))
+      call('PEXPIRE', KEYS[SUBJECT_KEY], string.format('%d', ttl))
     else
       --+ put_hash
     end
   else
     -- Of all commands that set a value with an expiry this one takes the least time, and so does %d.
-    call('PSETEX', KEYS[SUBJECT_KEY], format('%d', ttl), STORED)
+    call('PSETEX', KEYS[SUBJECT_KEY], string.format('%d', ttl), STORED)
   end
 end
+
+--: put_keeping_ttl
+-- Setting when a key expires takes half as long as all else that the command does.
+call('SET', KEYS[SUBJECT_KEY], kept, 'KEEPTTL')
 
 --: put_hash
 -- luacheck: read globals set
 -- Makes a hash of the key. If that fails, for want of a permission, the key is left as it was.
 do
   local before = subject.value and call('PTTL', KEYS[SUBJECT_KEY]) or 0
-  before = format('%d', before > 0 and before or ttl)
+  before = string.format('%d', before > 0 and before or ttl)
   if subject.value and type(redis.pcall('PTTL', KEYS[SUBJECT_KEY] .. ':')) == 'table' then
     -- A cluster node whose slot is on the move refuses all keys that it has not; so it would refuse this one after its
     -- deletion. The call is repeated until the key has moved.
@@ -173,7 +183,7 @@ do
   end
   local failed = redis.pcall('HSET', KEYS[SUBJECT_KEY], spread(set))
   if type(failed) ~= 'table' then
-    failed = redis.pcall('PEXPIRE', KEYS[SUBJECT_KEY], format('%d', ttl))
+    failed = redis.pcall('PEXPIRE', KEYS[SUBJECT_KEY], string.format('%d', ttl))
   end
   if type(failed) == 'table' then
     call('DEL', KEYS[SUBJECT_KEY])

@@ -2,7 +2,7 @@
 --
 -- State, 21 bytes: the count, and the start and the end of its window.
 --
--- Sections: see README.md. `window_now` and `charge_window` have one variant for each kind of window:
+-- Sections: see README.md. `window_numbers`, `window_now` and `charge_window` have one variant for each kind of window:
 -- `aligned` (fixed-window of a plain length), `calendar` (fixed-window of a calendar unit) and `request`
 -- (request-window); the assembler includes the one that the limit needs.
 --
@@ -13,14 +13,16 @@
 -- Expects, in the sections about reservations:
 -- luacheck: read globals taken_at settled_at unspent
 -- Placeholders (see README.md):
--- luacheck: read globals ARGUMENT WANTED POSITION MAX_COUNT WINDOWS_NEEDED
+-- luacheck: read globals BODY ARGUMENT WANTED POSITION MAX_COUNT WINDOWS_NEEDED
+-- BODY stands for several values.
+-- luacheck: ignore 532
 
 --: load
-local cost, capacity = unpack('<I4I4', args, ARGUMENT)
+--+ window_numbers
 local count, window_start, window_end = 0, at, at
 local live, reset_at, now = false, 0, at
 if limit.body_at then
-  count, window_start, window_end = unpack('<I7I7I7', subject.value, limit.body_at)
+  count, window_start, window_end = BODY
   live = at < window_end
   if not live then
     count = 0
@@ -30,12 +32,20 @@ if limit.body_at then
   end
 end
 
+--: window_numbers aligned
+local cost, capacity, length = unpack('<I4I4I7', args, ARGUMENT)
+
+--: window_numbers request
+--+ window_numbers aligned
+
+--: window_numbers calendar
+local cost, capacity = unpack('<I4I4', args, ARGUMENT)
+
 --: fits
 if count + WANTED > capacity then allowed = false end
 
 --: window_now aligned
 -- All variants define `new_start` and `new_end`: the window that `now` falls into.
-local length = unpack('<I7', args, ARGUMENT + 8)
 local new_start = now - now % length
 local new_end = new_start + length
 
@@ -48,7 +58,6 @@ local new_start, new_end = second, third
 if now < second then new_start, new_end = first, second elseif now >= third then new_start, new_end = third, past end
 
 --: window_now request
-local length = unpack('<I7', args, ARGUMENT + 8)
 local new_start = now
 if live and now < window_start + length then new_start = window_start end
 local new_end = new_start + length
@@ -110,7 +119,7 @@ do
 end
 
 --: charge_window request
-applied = now < settled_at + unpack('<I7', args, ARGUMENT + 8)
+applied = now < settled_at + length
 -- A window that was closed since opens again at the instant of the reservation.
 local charged_at = live and now or settled_at
 

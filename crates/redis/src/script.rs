@@ -3,6 +3,7 @@
 mod assemble;
 mod compact;
 mod decimal;
+mod layout;
 mod placeholders;
 mod records;
 mod runs;

@@ -217,6 +217,7 @@ fn a_state_is_kept_until_its_reset_and_a_second_more() {
         (Act::Refund, 1),
         (Act::Check, CAPACITY + 1),
         (Act::Check, 1),
+        (Act::Check, 1),
         (Act::Charge, 9),
         (Act::Refund, 9),
         (Act::Refund, 99),

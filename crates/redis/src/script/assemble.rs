@@ -85,6 +85,11 @@ impl Assembly<'_> {
         self.limits().into_iter().filter(|limit| limit.subject == subject).collect()
     }
 
+    /// The limits of a subject that count something.
+    pub(super) fn counting_of(&self, subject: usize) -> Vec<Context> {
+        self.limits_of(subject).into_iter().filter(Context::counts).collect()
+    }
+
     /// The limits that count something.
     pub(super) fn counting(&self) -> Vec<Context> {
         self.limits().into_iter().filter(Context::counts).collect()
@@ -103,10 +108,8 @@ impl Assembly<'_> {
     fn begin(&mut self) {
         self.add("local spread = unpack");
         self.add("local call, unpack, pack = redis.call, struct.unpack, struct.pack");
-        self.add(
-            "local sub, byte, find, format = string.sub, string.byte, string.find, string.format",
-        );
-        self.add("local floor = math.floor");
+        // Only what most checks call: naming a function takes as long as two calls of it gain.
+        self.add("local sub, byte = string.sub, string.byte");
         self.add("local args = ARGV[1]");
         if self.shape.explicit_time {
             self.add("local time = unpack('<I7', args)");
@@ -129,7 +132,8 @@ impl Assembly<'_> {
             self.add("local limits = {}");
         }
         if !self.counting().is_empty() {
-            self.section(self.no_limit(), "define_parts");
+            // Functions, which `lua/apart.lua` makes where they are needed first.
+            self.add("local read_part, change_part, damaged");
         }
     }
 
@@ -234,6 +238,11 @@ impl Assembly<'_> {
         }
     }
 
+    /// Whether no limit after this one decides.
+    pub(super) fn is_last(&self, limit: Context) -> bool {
+        self.counting().last().is_some_and(|last| last.index == limit.index)
+    }
+
     pub(super) fn counts_denied(&self, limit: Context) -> bool {
         self.shape.limits.get(limit.index).is_some_and(|limit| limit.count_denied)
     }
@@ -313,22 +322,26 @@ impl Assembly<'_> {
     fn include(&mut self, limit: Context, name: &str) {
         let has_summary = !find(limit.kind, "summarize").is_empty();
         match name {
-            "summarize_old" | "summarize_new" if !has_summary => {}
+            "summarize_old" | "summarize_untaken" | "summarize_new" if !has_summary => {}
             "commit_reservation" if self.shape.commits == Some(Act::Reserve) => {
                 self.section(limit, "rename_reservation");
             }
             "commit_reservation" => self.section(limit, "drop_own_reservation"),
             "cap_reservation_of_new_handle" if self.shape.commits == Some(Act::Reserve) => {}
-            "old_expiry" if !self.needs_old_expiry() => {}
+            "old_expiry" if !self.needs_old_expiry() && !self.may_keep_ttl(limit.subject) => {}
             "read_cost" if !self.needs_cost() => {}
-            "expand_decimal" if self.reads_decimal() => {}
+            "expand_decimal" if self.reads_decimal() || !self.may_be_decimal(limit.subject) => {}
+            "expand_unexpected_decimal" if self.may_be_decimal(limit.subject) => {}
+            "expand_unexpected_decimal" => self.section(limit, "expand_decimal"),
             "save_decimal" if !self.may_be_decimal(limit.subject) => {}
             "read_body" if limit.kind == RuleKind::Flow && self.reads_decimal() => {
                 self.section(limit, "read_body or_decimal");
             }
-            "window_now" | "charge_window" => {
+            "window_numbers" | "window_now" | "charge_window" => {
                 self.section(limit, &format!("{name} {}", variant(limit.kind)));
             }
+            "read_irregular" => self.read_irregular(limit.subject),
+            "read_unread" => self.read_unread(limit.subject),
             "expected_layout" => self.expected_layout(limit.subject),
             "assign_record" => self.assign_record(limit.subject),
             "keep_all" => self.keep_all(limit.subject),

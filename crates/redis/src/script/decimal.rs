@@ -30,15 +30,8 @@ impl Assembly<'_> {
         let (s, limits) = (subject + 1, self.limits_of(subject));
         let counting = limits.into_iter().filter(Context::counts);
         let at = counting.map(|limit| self.limit_variable(limit, "body_at") + " = 1\n");
-        let is_decimal = format!("#value_{s} > 15 and find(value_{s}, '^%-?[1-9]%d+$')");
+        let is_decimal = format!("#value_{s} > 15 and string.find(value_{s}, '^%-?[1-9]%d+$')");
         format!("elseif {is_decimal} then\n{}", at.collect::<String>())
-    }
-
-    /// The number in place of all records, as the beginning of an expression.
-    pub(super) fn decimal_or(&self, subject: usize) -> String {
-        let limits = self.limits_of(subject).into_iter().filter(Context::counts);
-        let decimal = limits.map(|limit| self.limit_variable(limit, "new_decimal") + " or ");
-        if self.reads_decimal() { decimal.collect() } else { String::new() }
     }
 
     /// What is written of `kept`: the number, if that says it all.
@@ -47,7 +40,7 @@ impl Assembly<'_> {
         match limits.into_iter().next() {
             Some(limit) if self.may_be_decimal(subject) && !self.reads_decimal() => {
                 let [body, decimal] =
-                    ["new_body", "new_decimal"].map(|name| self.limit_variable(limit, name));
+                    ["new_body", "new_value"].map(|name| self.limit_variable(limit, name));
                 let tag = tag(limit.position, limit.kind.number());
                 let alone = format!("kept == '\\{VERSION}{tag}' .. {body}");
                 format!("({body} and {decimal} and {alone} and {decimal} or kept)")
@@ -63,7 +56,7 @@ impl Assembly<'_> {
             "DECIMAL_TAG" => format!("'{}'", tag(0, RuleKind::Flow.number())),
             // Where the number is not replied with as it is, the record is needed as well.
             "DECIMAL_SUFFICES" if self.reads_decimal() => {
-                let decimal = self.limit_variable(limit, "new_decimal");
+                let decimal = self.limit_variable(limit, "new_value");
                 format!("{decimal} and not {}", subject_variable(limit.subject, "irregular"))
             }
             "DECIMAL_SUFFICES" => "false".to_owned(),

@@ -6,7 +6,7 @@ use tollgate_core::storage::{
 use tollgate_core::{Act, MAX_ENTRIES, Span};
 
 use super::assemble::{Assembly, Context, no_handle};
-use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag};
+use super::records::{MIN_TTL_MS, SLACK_MS, body_bytes_in_lua, tag, tag_number};
 use crate::decimal;
 use crate::format::{
     ALLOWED, BODY_BYTES, GENERATION_TTL_MS, GROUP_HEAD_BYTES, LEASE_BYTES, MARK_BYTES, MARK_PARTS,
@@ -97,19 +97,30 @@ impl Assembly<'_> {
             // What must fit: the cost, or that of several equal checks.
             "WANTED" if self.shape.runs => "times * cost".into(),
             "WANTED" => "cost".into(),
+            // A summary has its tag before it; or all of the reply, if that is known.
+            "SUMMARY_FORMAT" if self.summary_is_reply() => "'<BI7BBI7I7I7'".into(),
+            "SUMMARY_FORMAT" => "'<BI7I7I7'".into(),
+            "SUMMARY_BEGINS" if self.summary_is_reply() => {
+                format!("allowed and {ALLOWED} or 0, time, {VERSION}, {}", tag_number(limit))
+            }
+            "SUMMARY_BEGINS" => tag_number(limit).to_string(),
             "SUMMARIES" => self.summaries(),
             "NO_HANDLE" => no_handle(),
             "WITH_HANDLE" => self.shape.with_handle.to_string(),
             // Whether the limit takes or gives anything; if all do, that need not be asked.
             "TAKES" if self.shape.partial => "cost > 0".into(),
             "TAKES" => "true".into(),
+            "LAST" => self.is_last(limit).to_string(),
             "COUNT_DENIED" => self.counts_denied(limit).to_string(),
             // Whether the functions for blocks are defined in any case.
             "NEEDS_BLOCKS" => self.needs_blocks().to_string(),
             // Whether anything of the subject is kept apart, or is going to be.
             "MAY_BE_APART" => self.may_be_apart(limit.subject),
+            // Whether what the limit writes is the whole value of its subject.
+            "VALUE_SUFFICES" => self.value_suffices(limit.subject),
             "TAG" => format!("'{}'", tag(limit.position, rule)),
             "TAG_WITH_RESERVATIONS" => format!("'{}'", tag(limit.position, rule + 8)),
+            "BODY" => self.body(limit),
             "BODY_BYTES" => body_bytes_in_lua(self, limit),
             "ALL_BODY_BYTES" => BODY_BYTES.map(|bytes| bytes.to_string())[1..].join(", "),
             "VERSION_CHAR" => format!("'\\{VERSION}'"),

@@ -20,7 +20,7 @@ const LIMIT_VARIABLES: [&str; 11] = [
     "record",
     "apart",
     "new_body",
-    "new_decimal",
+    "new_value",
     "new_reservations",
     "old_expiry",
     "new_expiry",
@@ -39,8 +39,9 @@ impl Assembly<'_> {
             for limit in self.limits_of(subject) {
                 let more: &[&str] = if self.shape.runs { &RUN_VARIABLES } else { &[] };
                 let names = LIMIT_VARIABLES.iter().chain(more);
-                let variables: Vec<String> =
+                let mut variables: Vec<String> =
                     names.map(|name| self.limit_variable(limit, name)).collect();
+                variables.extend(self.fields(limit));
                 self.add(&format!("local {}", variables.join(", ")));
             }
         }
@@ -107,15 +108,74 @@ impl Assembly<'_> {
                 self.add(&format!("if {expiry} > expiry then expiry = {expiry} end"));
             }
             if !records.is_empty() {
-                let decimal = self.decimal_or(subject);
-                self.add(&format!("local kept = {decimal}{records}"));
+                let value = self.value_or(subject);
+                self.add(&format!("local kept = {value}{records}"));
+                let keeps_ttl = self.keeps_ttl(subject);
+                if let Some(keeps_ttl) = &keeps_ttl {
+                    self.add(&format!("if {keeps_ttl} then"));
+                    self.section(Context { subject, ..self.no_limit() }, "put_keeping_ttl");
+                    self.add("else");
+                }
                 self.add(&format!("local ttl = (expiry - time) / 1000 + {SLACK_MS}"));
                 self.min_ttl();
                 self.section(Context { subject, ..self.no_limit() }, "put_value");
+                if keeps_ttl.is_some() {
+                    self.add("end");
+                }
                 self.add(&format!("value_{s} = kept"));
             }
         }
         self.add("end");
+    }
+
+    /// What a limit has said to stand for the whole value, as the beginning of an expression.
+    fn value_or(&self, subject: usize) -> String {
+        let limits = self.limits_of(subject).into_iter().filter(Context::counts);
+        let values = limits.map(|limit| self.limit_variable(limit, "new_value") + " or ");
+        match self.reads_decimal() || self.may_save_value(subject) {
+            true => values.collect(),
+            false => String::new(),
+        }
+    }
+
+    /// Whether one limit, whose body is long, writes the whole value of a subject.
+    fn may_save_value(&self, subject: usize) -> bool {
+        let limits = self.limits_of(subject);
+        let mut counting = limits.iter().filter(|limit| limit.counts());
+        let is_long = counting.next().is_some_and(|limit| body_bytes(limit.kind) == 0);
+        let is_short_way = self.shape.act == Act::Check && !self.takes_from_some();
+        is_long && counting.next().is_none() && is_short_way && !self.shape.runs
+    }
+
+    /// The condition that it does: the short way is taken for all subjects or for none.
+    pub(super) fn value_suffices(&self, subject: usize) -> String {
+        if self.may_save_value(subject) { self.all_regular() } else { "false".to_owned() }
+    }
+
+    /// The condition that a check leaves a value to expire when it would have before, for rules of which that is
+    /// often so: what is added in the same window or slot is needed no longer. When a value expires follows from it,
+    /// except while times are passed in.
+    fn keeps_ttl(&self, subject: usize) -> Option<String> {
+        if !self.may_keep_ttl(subject) {
+            return None;
+        }
+        let same =
+            |limit: Context| format!("expiry == {}", self.limit_variable(limit, "old_expiry"));
+        let same: Vec<String> = self.counting_of(subject).into_iter().map(same).collect();
+        let (same, apart) = (same.join(" or "), self.may_be_apart(subject));
+        Some(format!("value_{} and ({same}) and not ({apart})", subject + 1))
+    }
+
+    pub(super) fn may_keep_ttl(&self, subject: usize) -> bool {
+        let is_short_way = self.shape.act == Act::Check && !self.takes_from_some();
+        let of_windows = |limit: &Context| {
+            use RuleKind::{Aligned, Calendar, Estimate, Request, Slots};
+            matches!(limit.kind, Aligned | Calendar | Request | Slots | Estimate)
+        };
+        is_short_way
+            && !self.shape.runs
+            && !self.shape.explicit_time
+            && self.counting_of(subject).iter().all(of_windows)
     }
 
     fn write_if(&mut self, condition: &str) {
@@ -128,16 +188,37 @@ impl Assembly<'_> {
 
     /// Makes the reply: whether it is allowed, the time, and the states that are left.
     pub(super) fn reply(&mut self) {
-        self.states();
+        if !self.summaries_suffice() {
+            self.states();
+        }
         // A dry run of these finds out whether they would change anything, and of the others whether they
         // would be allowed.
         let asks_for_change =
             matches!(self.shape.act, Act::Charge | Act::Refund | Act::Reset | Act::Release);
         let would_change = self.shape.dry_run && asks_for_change;
         let allowed = if would_change { "changed" } else { "allowed" };
-        self.add(&format!(
-            "local reply = pack('<BI7', {allowed} and {ALLOWED} or 0, time) .. states"
-        ));
+        let states = match self.summaries_suffice() {
+            true => self.all_summaries(),
+            false => "states".to_owned(),
+        };
+        let allowed = format!("{allowed} and {ALLOWED} or 0");
+        let mut reply = format!("pack('<BI7', {allowed}, time) .. {states}");
+        if let ([limit], true) = (self.counting().as_slice(), self.summary_is_reply()) {
+            let summary = self.replied_summary(*limit);
+            reply = format!("{summary} or pack('<BI7B', {allowed}, time, {VERSION})");
+        }
+        self.add(&format!("local reply = {reply}"));
+    }
+
+    /// Whether the summary of a check's only limit is made as its reply: a string less to
+    /// make, and nothing but this limit decides.
+    pub(super) fn summary_is_reply(&self) -> bool {
+        let is_plain = self.shape.act == Act::Check && !self.takes_from_some();
+        is_plain
+            && !(self.shape.runs || self.shape.read_only || self.shape.dry_run)
+            && !self.shape.assume_changed
+            && self.counting().len() == 1
+            && self.summaries_suffice()
     }
 
     /// Defines `states`: those that are left, or those in the store if nothing is done yet.
@@ -168,13 +249,31 @@ impl Assembly<'_> {
             && self.counting().iter().all(|limit| body_bytes(limit.kind) > 0)
     }
 
+    /// Whether the summaries of the limits are all that a reply has of the states.
+    fn summaries_suffice(&self) -> bool {
+        let counting = self.counting();
+        let all_long = counting.iter().all(|limit| body_bytes(limit.kind) == 0);
+        !counting.is_empty() && all_long && self.shape.act != Act::Reset
+    }
+
+    /// These, as one expression.
+    fn all_summaries(&self) -> String {
+        let summary = |limit: &Context| format!(" .. ({} or '')", self.replied_summary(*limit));
+        let all: String = self.counting().iter().map(summary).collect();
+        format!("'\\{VERSION}'{all}")
+    }
+
+    fn replied_summary(&self, limit: Context) -> String {
+        let name = if self.shape.read_only { "old_summary" } else { "new_summary" };
+        self.limit_variable(limit, name)
+    }
+
     pub(super) fn reply_each(&mut self) {
         let limits = if self.shape.act == Act::Reset { Vec::new() } else { self.counting() };
         for limit in limits {
             let (bytes, s) = (body_bytes(limit.kind), limit.subject + 1);
             let body = match bytes {
-                0 if self.shape.read_only => self.limit_variable(limit, "old_summary"),
-                0 => self.limit_variable(limit, "new_summary"),
+                0 => self.replied_summary(limit),
                 _ => self.limit_variable(limit, "new_body"),
             };
             self.add(&format!("do local body = {body}"));
@@ -183,8 +282,12 @@ impl Assembly<'_> {
                 let unchanged = format!("sub(value_{s}, {at}, {at} + {})", bytes - 1);
                 self.add(&format!("if body == nil then body = {at} and {unchanged} end"));
             }
-            let tag = tag(limit.position, limit.kind.number());
-            self.add(&format!("if body then states = states .. '{tag}' .. body end end"));
+            // A summary has its tag already.
+            let tag = match bytes {
+                0 if !self.shape.runs => String::new(),
+                _ => format!("'{}' .. ", tag(limit.position, limit.kind.number())),
+            };
+            self.add(&format!("if body then states = states .. {tag}body end end"));
         }
     }
 
@@ -192,43 +295,6 @@ impl Assembly<'_> {
         if self.shape.explicit_time {
             self.add(&format!("if ttl < {MIN_TTL_MS} then ttl = {MIN_TTL_MS} end"));
         }
-    }
-
-    /// Finds the bodies in a value that has one record without reservations for each limit, and nothing
-    /// else. Any other value is irregular.
-    pub(super) fn expected_layout(&mut self, subject: usize) {
-        if let Some(fixed) = self.fixed_layout(subject) {
-            return self.add(&fixed);
-        }
-        let s = subject + 1;
-        self.add(&format!("local place = 2\nirregular_{s} = byte(value_{s}) ~= {VERSION}"));
-        for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
-            let (at, tag) = (self.limit_variable(limit, "body_at"), tag_number(limit));
-            let bytes = body_bytes_in_lua(self, limit);
-            self.add(&format!(
-                "if not irregular_{s} and byte(value_{s}, place) == {tag} then\n\
-                 {at} = place + 1\nplace = {at} + {bytes}\nelse irregular_{s} = true end"
-            ));
-        }
-        self.add(&format!("if place ~= #value_{s} + 1 then irregular_{s} = true end"));
-    }
-
-    /// The same where no body begins with its size, so that all places are known beforehand.
-    fn fixed_layout(&self, subject: usize) -> Option<String> {
-        let s = subject + 1;
-        let mut place = 2;
-        let (mut tags, mut places) = (format!("byte(value_{s}) == {VERSION}"), String::new());
-        for limit in self.limits_of(subject).into_iter().filter(Context::counts) {
-            let bytes = Some(body_bytes(limit.kind)).filter(|bytes| *bytes > 0)?;
-            let _ = write!(tags, "\nand byte(value_{s}, {place}) == {}", tag_number(limit));
-            let at = self.limit_variable(limit, "body_at");
-            let _ = writeln!(places, "{at} = {}", place + 1);
-            place += 1 + bytes;
-        }
-        let bytes = place - 1;
-        let regular = format!("#value_{s} == {bytes} and {tags}");
-        let decimal = self.decimal_layout(subject);
-        Some(format!("if {regular} then\n{places}{decimal}else irregular_{s} = true end"))
     }
 
     /// Gives a record to the limit it belongs to.
@@ -286,7 +352,7 @@ pub(super) fn body_bytes_in_lua(assembly: &Assembly<'_>, limit: Context) -> Stri
     }
 }
 
-fn tag_number(limit: Context) -> usize {
+pub(super) fn tag_number(limit: Context) -> usize {
     limit.position * 16 + usize::from(limit.kind.number())
 }
 

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! ACL SETUSER limits on >PASSWORD resetkeys ~tg:* resetchannels -@all
-//!     +eval +evalsha +get +psetex +del +pttl +pexpire +hget +hset +hdel +time +ping
+//!     +eval +evalsha +get +set +psetex +del +pttl +pexpire +hget +hset +hdel +time +ping
 //! ```
 //!
 //! On a cluster also `+cluster|slots +asking`. `PING` is sent by `connect`, not by `build`. `tg` is the prefix.
@@ -16,9 +16,9 @@ use crate::client::{Client, OpResult, patient, unavailable};
 use crate::errors::with_causes;
 use crate::operations::{KeyedPolicy, Operation};
 
-const COMMANDS: [&str; 12] = [
-    "eval", "evalsha", "get", "psetex", "del", "pttl", "pexpire", "hget", "hset", "hdel", "time",
-    "ping",
+const COMMANDS: [&str; 13] = [
+    "eval", "evalsha", "get", "set", "psetex", "del", "pttl", "pexpire", "hget", "hset", "hdel",
+    "time", "ping",
 ];
 
 /// Allows a user these commands and no others.
@@ -60,9 +60,11 @@ fn apply_everything(client: &Client) -> Vec<OpResult> {
     let ids: Vec<String> = (0..150).map(|id| id.to_string()).collect();
     let crowded = ids.iter().map(|id| crowd.check().id(id));
     let renewal = crowd.operation(Act::Renew, 1).id("0");
+    // The second check leaves it at when the key expires.
+    let window = KeyedPolicy::one("request-window 9/h", "w");
     all.into_iter()
         .chain(crowded)
-        .chain([renewal])
+        .chain([renewal, window.check(), window.check()])
         .map(|operation| client.apply(operation))
         .collect()
 }
