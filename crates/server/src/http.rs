@@ -11,6 +11,7 @@ mod head;
 mod json_body;
 mod openapi;
 mod pages;
+mod proxy_keys;
 mod query;
 mod rejection;
 mod request_body;

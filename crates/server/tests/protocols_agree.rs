@@ -177,7 +177,6 @@ impl Operation {
         }
         let options = [
             ("cost", self.cost.map(|cost| cost.to_string())),
-            ("factor", self.factor.map(String::from)),
             ("peek", (self.act == Act::Peek).then(|| "1".into())),
         ];
         for (name, value) in options {
@@ -212,7 +211,7 @@ impl Operation {
     ) -> Option<String> {
         // The proxy check supports only check and peek, without ids.
         let has_proxy_check = matches!(self.act, Act::Check | Act::Peek);
-        let by_proxy = self.proxy && has_proxy_check && self.id.is_none();
+        let by_proxy = self.proxy && has_proxy_check && self.id.is_none() && self.factor.is_none();
         let response = if by_proxy {
             client.get(&self.target())
         } else {

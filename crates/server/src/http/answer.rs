@@ -12,9 +12,9 @@ use super::connection::Connection;
 use super::handle::handle;
 use super::head::check_head;
 use super::rejection::Rejection;
-use super::request_body;
 use super::response::Response;
 use super::response_body::ResponseBody;
+use super::{request_body, routes};
 use crate::trace;
 
 /// Answers a request of either version.
@@ -26,8 +26,9 @@ pub(super) async fn answer(
     let (head, body) = request.into_parts();
     let body = read_body(&connection, &head, body).await;
     let Parts { method, uri, version, headers, .. } = head;
-    let response = match &body {
-        Ok(body) => {
+    let is_whole = body.as_ref().is_ok_and(|body| body.is_whole);
+    let mut response = match &body {
+        Ok(ReadBody { bytes: body, .. }) => {
             let service = &connection.service;
             let span = trace::request(uri.path(), trace::parent(&headers));
             let call = Call::parse(&method, &uri, &headers, body, service.limits.batch);
@@ -39,14 +40,14 @@ pub(super) async fn answer(
         Err(rejection) => {
             let mut response = Response::reusing(headers);
             rejection.write_to(&mut response);
-            if version != Version::HTTP_2 {
-                // What is left of the request cannot be told from the next one.
-                response.closes = true;
-                open.leave_rest();
-            }
             response
         }
     };
+    if !is_whole && version != Version::HTTP_2 {
+        // What is left of the request cannot be told from the next one.
+        response.closes = true;
+        open.leave_rest();
+    }
     Ok(response.into_hyper(&method, connection.unsent.as_ref()))
 }
 
@@ -54,7 +55,7 @@ async fn read_body(
     connection: &Connection,
     head: &Parts,
     body: Incoming,
-) -> Result<Bytes, Rejection> {
+) -> Result<ReadBody, Rejection> {
     let Connection { service, unsent, .. } = connection;
     check_head(head, &body)?;
     let (max, timeout) = (service.limits.max_pending_bytes, service.limits.timeout);
@@ -63,5 +64,17 @@ async fn read_body(
     {
         return Err(Rejection::unread());
     }
-    request_body::read(body, service).await
+    if routes::ignores_body(head.uri.path()) {
+        let is_whole = request_body::ignore(body).await;
+        return Ok(ReadBody { bytes: Bytes::new(), is_whole });
+    }
+    let bytes = request_body::read(body, service).await?;
+    Ok(ReadBody { bytes, is_whole: true })
+}
+
+/// The body of a request.
+struct ReadBody {
+    bytes: Bytes,
+    /// Whether nothing of it is left.
+    is_whole: bool,
 }

@@ -9,7 +9,7 @@ use super::check_request::CheckRequest;
 use super::head::is_json;
 use super::rejection::Rejection;
 use super::routes::{self, Page, Route};
-use super::{json_body, query};
+use super::{json_body, proxy_keys, query};
 use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 
@@ -59,7 +59,8 @@ impl<'b> Call<'b> {
                 call(Format::Batch, json_body::many(Act::Check, body, max_batch)?.into())
             }
             Route::Proxy => {
-                let (check, deny_status) = query::parse(uri.query().unwrap_or_default())?;
+                let (mut check, deny_status) = query::parse(uri.query().unwrap_or_default())?;
+                proxy_keys::add(fields, &mut check)?;
                 call(Format::Proxy { deny_status }, smallvec![check])
             }
             Route::Page(page) => call(Format::Page(page), SmallVec::new()),

@@ -9,6 +9,7 @@ use super::rejection::Rejection;
 use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 use crate::error::excerpt_lossy;
+use crate::policy::required_keys::RequiredKeys;
 
 /// Bytes of the request, or what they were unescaped to.
 pub(super) type Bytes<'b> = Cow<'b, [u8]>;
@@ -27,6 +28,8 @@ pub(super) struct CheckRequest<'b> {
     pub(super) key: Option<Bytes<'b>>,
     /// Keys by the name of their subject.
     pub(super) keys: Vec<(Bytes<'b>, Bytes<'b>)>,
+    /// Keys that came in headers, by the name of their subject in lower case.
+    pub(super) header_keys: Vec<(String, Vec<u8>)>,
     pub(super) cost: Option<u64>,
     /// Costs by their unit.
     pub(super) costs: Vec<(Bytes<'b>, u64)>,
@@ -45,6 +48,7 @@ impl<'b> CheckRequest<'b> {
             policy: None,
             key: None,
             keys: Vec::new(),
+            header_keys: Vec::new(),
             cost: None,
             costs: Vec::new(),
             factor: None,
@@ -64,29 +68,44 @@ impl<'b> CheckRequest<'b> {
     ) -> Result<Operation<'a>, Rejection> {
         let name = self.policy.as_deref().unwrap_or(Name::DEFAULT.as_bytes());
         let policy = policies.find(name).map_err(Rejection::not_found)?;
-        let mut request = self.request().map_err(Rejection::invalid)?;
+        let mut request = self.request(policy.required()).map_err(Rejection::invalid)?;
         if self.each {
             request = request.statuses(self.statuses.get_or_init(Box::default));
         }
         Operation::new(policy, self.act, request).map_err(Rejection::invalid)
     }
 
-    fn request(&self) -> Result<Request<'_>, String> {
+    fn request<'a>(&'a self, required: &'a RequiredKeys) -> Result<Request<'a>, String> {
         let mut request = self.with_options(Request::new());
         if let Some(key) = &self.key {
             request = request.key(Key::new(key).map_err(|error| error.to_string())?);
         }
-        check_count("keys", self.keys.len(), MAX_KEYS)?;
+        check_count("keys", self.keys.len().saturating_add(self.header_keys.len()), MAX_KEYS)?;
         for (name, key) in &self.keys {
             let name = valid_name("the name of a key", name)?;
-            let key = Key::new(key).map_err(|error| format!("{name}: {error}"))?;
-            request = request.subject(name, key);
+            if self.header_key(name).is_none() {
+                let key = Key::new(key).map_err(|error| format!("{name}: {error}"))?;
+                request = request.subject(name, key);
+            }
+        }
+        // Headers do not tell cases apart, and one that no limit counts is ignored, as any other key is.
+        for name in required.named.iter().map(Name::as_str) {
+            if let Some(key) = self.header_key(name) {
+                let key = Key::new(key).map_err(|error| format!("{name}: {error}"))?;
+                request = request.subject(name, key);
+            }
         }
         check_count("costs", self.costs.len(), MAX_COSTS)?;
         for (unit, cost) in &self.costs {
             request = request.cost_of(valid_name("the unit of a cost", unit)?, *cost);
         }
         Ok(request)
+    }
+
+    /// Returns the key of a subject that came in a header.
+    fn header_key(&self, subject: &str) -> Option<&[u8]> {
+        let is_of = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case(subject);
+        self.header_keys.iter().find(is_of).map(|(_, key)| key.as_slice())
     }
 
     fn with_options<'a>(&'a self, mut request: Request<'a>) -> Request<'a> {

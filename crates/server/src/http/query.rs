@@ -15,12 +15,12 @@ const END: &str = "end";
 /// Maximum number of parameters; the rest is ignored.
 const MAX_PARAMETERS: usize = 64;
 
-/// Parses `policy=login&key=203.0.113.9&key.user=42&cost=1&cost.tokens=850&factor=0.5&deny_status=403&peek=1`,
-/// and returns the check and the status of a denial.
+/// Parses `policy=login&key=203.0.113.9&key.user=42&cost=1&cost.tokens=850&deny_status=403&peek=1`, and returns the
+/// check and the status of a denial.
 ///
 /// Some proxies append the query of their client. So the first value of a parameter counts, unknown
-/// parameters are ignored, and everything after `end` is. `id` is not accepted here: a client that controls
-/// it could replay an allowed response for a minute.
+/// parameters are ignored, and everything after `end` is. Neither `id` nor `factor` is accepted here: a client that
+/// controls them could replay an allowed response for a minute, or raise its limits.
 ///
 /// # Errors
 /// Fails if a value is invalid.
@@ -49,11 +49,6 @@ fn set<'b>(check: &mut CheckRequest<'b>, name: &[u8], value: Bytes<'b>) -> Resul
         b"policy" => check.policy = Some(value),
         b"key" => check.key = Some(value),
         b"cost" => check.cost = Some(cost(name, &value)?),
-        b"factor" => {
-            let text = String::from_utf8_lossy(&value);
-            let invalid = |error| format!("factor '{}': {error}", excerpt_lossy(&value));
-            check.factor = Some(text.parse().map_err(invalid)?);
-        }
         b"peek" => {
             check.act = match &*value {
                 b"0" => Act::Check,

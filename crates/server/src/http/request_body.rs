@@ -1,7 +1,7 @@
 //! Reads the body of a request, within the limits on its size and on the time it takes.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use http_body_util::BodyExt as _;
@@ -31,6 +31,23 @@ pub(super) async fn read(mut body: Incoming, service: &Service) -> Result<Bytes,
         false => reading.as_mut().poll(cx),
     });
     timeout(service.limits.timeout, reading).await.unwrap_or_else(|_| Err(Rejection::timed_out()))
+}
+
+/// Reads what has arrived of a body that does not matter. Returns whether that is all of it.
+pub(super) async fn ignore(mut body: Incoming) -> bool {
+    poll_fn(|cx| {
+        loop {
+            if body.is_end_stream() {
+                return Poll::Ready(true);
+            }
+            match Pin::new(&mut body).poll_frame(cx) {
+                Poll::Ready(None) => return Poll::Ready(true),
+                Poll::Ready(Some(Ok(frame))) if frame.is_data() => {}
+                Poll::Ready(Some(_)) | Poll::Pending => return Poll::Ready(false),
+            }
+        }
+    })
+    .await
 }
 
 /// Joins the frames of a body. A body that came in one frame is not copied.

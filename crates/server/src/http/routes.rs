@@ -33,13 +33,21 @@ pub(super) enum NoRoute {
     Method(&'static str),
 }
 
+/// The path for proxies.
+const PROXY: &str = "/check";
+
+/// Returns whether the body of a request does not matter: a proxy may announce that of its client and not send it.
+pub(super) fn ignores_body(path: &str) -> bool {
+    path == PROXY
+}
+
 /// Returns the route of a method and a path.
 ///
 /// # Errors
 /// Fails if there is no such path, or it has other methods only.
 pub(super) fn find(method: &Method, path: &str) -> Result<Route, NoRoute> {
     let route = match path {
-        "/check" => return Ok(Route::Proxy),
+        PROXY => return Ok(Route::Proxy),
         "/v1/check/batch" => Route::Batch,
         "/healthz" => Route::Page(Page::Alive),
         "/readyz" => Route::Page(Page::Ready),

@@ -258,7 +258,93 @@ fn subjects_have_their_own_parameters() {
 #[test]
 fn headers_show_the_scaled_limits() {
     let fixture = &mut Fixture::new("[policy.default]\nlimits = [\"fixed-window 10/min\"]");
-    let response = fixture.client.get("/check?key=a&factor=0.5");
-    assert_eq!(response.header("ratelimit"), Some("\"default\";r=19;t=60"));
+    let response = fixture.client.post("/v1/check", "{\"key\":\"a\",\"cost\":21,\"factor\":0.5}");
+    assert_eq!(response.header("ratelimit"), Some("\"default\";r=20"));
     assert_eq!(response.header("ratelimit-policy"), Some("\"default\";q=20;w=60"));
+}
+
+/// Sends a request to `/check` with these headers.
+fn check_with(client: &mut Client, query: &str, headers: &str) -> Response {
+    client.send(format!("GET /check?{query} HTTP/1.1\r\nhost: t\r\n{headers}\r\n"));
+    client.response()
+}
+
+#[test]
+fn keys_come_in_headers() {
+    let limits = "limits = [\"fixed-window 2/h per ip\", \"fixed-window 1/h per User\"]";
+    let config =
+        format!("[policy.login]\n{limits}\n[policy.default]\nlimits = [\"fixed-window 1/h\"]");
+    let fixture = &mut Fixture::new(&config);
+    let mut login = |headers: &str| check_with(&mut fixture.client, "policy=login&end", headers);
+    assert_eq!(login("Tollgate-Key-Ip: 203.0.113.9\r\ntollgate-key-USER: a\r\n").status, 200);
+    let denied = login("tollgate-key-ip: 203.0.113.9\r\nTOLLGATE-KEY-user: a\r\n");
+    assert_eq!(denied.json()["violated-policies"][0], "login-2");
+    // A key that no limit counts is ignored, and so is what only looks like one.
+    let others = "tollgate-key: x\r\ntollgate-key-other: x\r\ntollgate-keys: x\r\n";
+    let known = "tollgate-key-ip: 203.0.113.9\r\ntollgate-key-user: b\r\n";
+    assert_eq!(login(&format!("{others}{known}")).status, 200);
+    assert_eq!(login("tollgate-key-user: b\r\n").status, 422);
+    // A header counts before the query.
+    let mut plain =
+        |query: &str, headers: &str| check_with(&mut fixture.client, query, headers).status;
+    assert_eq!(plain("key=a", "tollgate-key: b\r\n"), 200);
+    assert_eq!(plain("key=a", "tollgate-key: b\r\n"), 429);
+    assert_eq!(plain("key=b", ""), 429);
+    assert_eq!(plain("policy=login&key.ip=1&key.User=2", "tollgate-key-user: c\r\n"), 200);
+    assert_eq!(plain("policy=login&key.ip=1&key.User=c", ""), 429);
+}
+
+/// What a client sends as its key stays a key, whatever is in it.
+#[test]
+fn a_hostile_key_stays_a_key() {
+    let fixture = &mut Fixture::new("[policy.default]\nlimits = [\"fixed-window 1/h\"]");
+    let hostile = [
+        "a&peek=1",
+        "a&cost=0",
+        "a&factor=0",
+        "a&key=b",
+        "a&end",
+        "a#",
+        "a%26cost=0",
+        "a%00",
+        "a\"b",
+        "a, b",
+        "\u{e4}",
+        "=",
+        "&",
+        "?policy=other",
+    ];
+    for key in hostile {
+        let header = format!("Tollgate-Key: {key}\r\n");
+        for expected in [200, 429] {
+            let status = check_with(&mut fixture.client, "policy=default&end", &header).status;
+            assert_eq!(status, expected, "{key}");
+        }
+    }
+    // The proxy added its own key to that of the client, and neither can be told from the other.
+    let two = "Tollgate-Key: mine\r\nTollgate-Key: theirs\r\n";
+    let response = check_with(&mut fixture.client, "end", two);
+    assert_eq!(response.status, 422);
+    assert_eq!(response.json()["detail"], "more than one tollgate-key header");
+    // A factor would switch the limits off.
+    let mut plain = |query: &str| fixture.client.get(&format!("/check?{query}")).status;
+    assert_eq!((plain("key=z&factor=0"), plain("key=z&factor=0&limits=unlimited")), (200, 429));
+}
+
+/// A proxy that leaves out the body of its client may still announce it.
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let fixture = &mut Fixture::new("[policy.default]\nlimits = [\"fixed-window 100/h\"]");
+    let started = ["0", "5", "1000000000000"].map(|length| format!("content-length: {length}"));
+    let chunked = "transfer-encoding: chunked".to_owned();
+    for (announced, is_whole) in
+        started.into_iter().chain([chunked]).zip([true, false, false, false])
+    {
+        let mut client = Client::http(&fixture.server);
+        let response = check_with(&mut client, "key=a", &format!("{announced}\r\n"));
+        assert_eq!(response.status, 200, "{announced}");
+        let closes = response.header("connection") == Some("close");
+        assert_eq!(closes, !is_whole, "{announced}");
+    }
+    fixture.client.assert_healthy();
 }
