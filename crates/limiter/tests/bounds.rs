@@ -389,6 +389,29 @@ fn a_key_with_one_lease_takes_no_list() {
     assert!(stats().keys < 430_000, "{:?}", stats());
 }
 
+/// What a denial has learned must not hide the room that holders of leases leave afterwards.
+#[test]
+fn a_lease_that_is_given_back_in_a_full_store_leaves_its_room_at_once() {
+    for max_keys in [1, 10, 500, 10_000] {
+        for (of_policy, reset) in [(false, false), (false, true), (true, false)] {
+            let bound = if of_policy { 1_000_000 } else { max_keys };
+            let (limiter, _) = limiter("concurrency 1 ttl 1h", bound, WhenFull::Deny);
+            if of_policy {
+                let name = Name::new("test").unwrap();
+                limiter.store().set_max_keys(&name, NonZeroUsize::new(max_keys));
+            }
+            let holds = |key: usize| limiter.key(key as u64).id(b"mine").check().unwrap().allowed;
+            assert!((0..max_keys).all(holds));
+            assert!(!holds(max_keys), "{max_keys}");
+            for key in 0..max_keys {
+                let key = limiter.key(key as u64).id(b"mine");
+                assert!(if reset { key.reset().is_ok() } else { key.release().unwrap().allowed });
+            }
+            assert!((max_keys..2 * max_keys).all(holds), "{max_keys} {of_policy} {reset}");
+        }
+    }
+}
+
 #[test]
 fn what_a_full_store_denies_was_not_done_and_needs_no_id() {
     let (limiter, _) = limiter("fixed-window 9/h", 1, WhenFull::Deny);

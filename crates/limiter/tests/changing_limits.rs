@@ -78,3 +78,21 @@ fn a_changed_rule_starts_afresh_and_the_others_are_unchanged() {
     let alone = before.with_limits(limits(&["unlimited", "fixed-window 9/h"]));
     assert_eq!(alone.key("a").peek().unwrap().remaining, Some(9));
 }
+
+/// Also where reservations under the rule before have kept the state in its place.
+#[test]
+fn a_lease_under_a_new_rule_is_found_by_its_id() {
+    for before in ["gcra 5/10s", "fixed-window 5/10s", "sliding-log 5/10s"] {
+        let store = MemoryStore::builder().clock(Clock::manual()).build().unwrap();
+        let first = store.limiter("test", [before]).unwrap();
+        let leases = first.with_limits(vec!["concurrency 1 ttl 6s".parse().unwrap()]);
+        assert!(first.key("a").id(b"open").cost(0).reserve().unwrap().allowed);
+        for _ in 0..3 {
+            let reserved = leases.key("a").id(b"mine").reserve().unwrap();
+            assert!(reserved.allowed && reserved.remaining == Some(0), "{before}: {reserved:?}");
+        }
+        assert!(!leases.key("a").id(b"other").check().unwrap().allowed);
+        assert!(leases.key("a").id(b"mine").release().unwrap().allowed);
+        assert!(leases.key("a").id(b"other").check().unwrap().allowed);
+    }
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod support;
 mod through_limiter;
 
 use std::error::Error;
@@ -16,6 +17,7 @@ use tollgate::{AnyStore, Limit, LimitStatuses, Limiter, OpenError, Rate};
 use tollgate_core::contract::Suite;
 use tollgate_fixtures::{Cluster, Server};
 
+use support::lasting_store;
 use through_limiter::ThroughLimiter;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -79,17 +81,17 @@ fn a_url_that_names_no_store_is_an_error() {
 #[test]
 fn the_contract_holds_through_the_limiter() {
     let runtime = Runtime::new().unwrap();
-    let suite = |url: &str, cases| {
-        let store = runtime.block_on(open(url)).unwrap();
+    let suite = |store: Arc<AnyStore>, cases| {
         let limiter = ThroughLimiter::new(&store);
         Suite::new(&limiter).block_on(|pending| runtime.block_on(pending)).cases(cases).run_all();
     };
-    suite("memory:", 16);
+    let opened = |url: String| runtime.block_on(open(&url)).unwrap();
+    suite(AnyStore::memory(lasting_store()), 16);
     if let Some(server) = Server::redis() {
-        suite(&server.url(), 4);
+        suite(opened(server.url()), 4);
     }
     if let Some(cluster) = Cluster::start() {
-        suite(&cluster.url(), 2);
+        suite(opened(cluster.url()), 2);
     }
 }
 

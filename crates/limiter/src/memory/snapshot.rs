@@ -96,7 +96,8 @@ impl Snapshot {
 
 impl MemoryStore {
     /// Writes all states to a file, which [`restore`](crate::MemoryStoreBuilder::restore) reads.
-    /// Returns the number of states. Other calls are not blocked meanwhile.
+    /// Returns the number of states. Other calls are not blocked meanwhile. Remembered ids are not
+    /// saved: an operation that is repeated with its id after a restart is done again.
     ///
     /// Only the owner can read the file: it holds the secret that keeps attackers from choosing keys
     /// that collide.

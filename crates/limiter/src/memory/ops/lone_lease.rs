@@ -1,7 +1,7 @@
 //! Operations on a key with one lease and nothing else: they are decided over a copy, which goes back into its record.
 
 use tollgate_core::storage::{Handle, Outcome, State};
-use tollgate_core::{Op, StoreError, Time};
+use tollgate_core::{Act, Op, StoreError, Time};
 
 use super::whole::{decide_new, decide_one};
 use crate::memory::store::MemoryStore;
@@ -30,6 +30,11 @@ impl MemoryStore {
             None => decide_new(op, handle, &mut state, now),
         };
         match state.as_ref().map(State::lone_lease) {
+            None if op.act == Act::Reset || self.is_short_of_keys(&account, now) => {
+                shard.remove_lone_lease(fingerprint);
+                self.remove_keys(account.quota(), 1);
+            }
+            // For the next lease of this key, while no other needs the place.
             None => shard.end_lone_lease(fingerprint),
             Some(Some(lease)) => shard.replace_lone_lease(fingerprint, lease),
             Some(None) => self.move_lone_lease(state?, &account, (shard, fingerprint), now)?,

@@ -61,6 +61,15 @@ impl MemoryStore {
         }
     }
 
+    /// Returns whether a new key of this account may be denied: there is no room for one, or there was none a moment ago,
+    /// and no scan would find what has been given back since.
+    pub(super) fn is_short_of_keys(&self, account: &Account, now: Time) -> bool {
+        let of_quota = account.quota().map(|quota| &quota.pause);
+        let pauses = [Some(&self.budget.keys.pause), of_quota, self.memory.pause(account.share)];
+        let one = Needed { keys: 1, growth: Growth::default() };
+        !self.has_room(&one, account) || pauses.into_iter().flatten().any(|pause| pause.is_on(now))
+    }
+
     fn has_room(&self, needed: &Needed, account: &Account) -> bool {
         Self::has_room_in_quota(needed, account)
             && self.memory.has_room(account.share, needed.growth)

@@ -27,6 +27,13 @@ impl LongStates {
         self.several.has(fingerprint) || self.others.has(fingerprint)
     }
 
+    /// Returns a state that is not packed. A rule that was changed has made some of leases where they are not looked for
+    /// first.
+    pub(super) fn whole_state(&self, fingerprint: u64) -> Option<&State> {
+        let found = self.several.get(fingerprint).or_else(|| self.others.get(fingerprint));
+        found.map(|(state, _)| state)
+    }
+
     /// Returns the collection that has such a state that is not packed.
     pub(super) fn whole_with(&mut self, fingerprint: u64) -> Option<&mut WholeStates> {
         let wholes = [&mut self.several, &mut self.others];

@@ -145,7 +145,7 @@ impl Shard {
         let Some(long) = &self.long else { return holds(None) };
         match long.lone.find(fingerprint) {
             Some(record) => holds(Some(&state_of_lease(record))),
-            None => holds(long.several.get(fingerprint).map(|(state, _)| state)),
+            None => holds(long.whole_state(fingerprint)),
         }
     }
 
