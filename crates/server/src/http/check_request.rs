@@ -28,7 +28,7 @@ pub(super) struct CheckRequest<'b> {
     pub(super) key: Option<Bytes<'b>>,
     /// Keys by the name of their subject.
     pub(super) keys: Vec<(Bytes<'b>, Bytes<'b>)>,
-    /// Keys that came in headers, by the name of their subject in lower case.
+    /// Keys that came in headers, by the name of their subject in lower case. They replace the others.
     pub(super) header_keys: Vec<(String, Vec<u8>)>,
     pub(super) cost: Option<u64>,
     /// Costs by their unit.
@@ -77,14 +77,18 @@ impl<'b> CheckRequest<'b> {
 
     fn request<'a>(&'a self, required: &'a RequiredKeys) -> Result<Request<'a>, String> {
         let mut request = self.with_options(Request::new());
-        if let Some(key) = &self.key {
-            request = request.key(Key::new(key).map_err(|error| error.to_string())?);
+        let in_header = self.header_key("");
+        for (key, is_replaced) in [(self.key.as_deref(), in_header.is_some()), (in_header, false)] {
+            let key = key.map(Key::new).transpose().map_err(|error| error.to_string())?;
+            if let Some(key) = key.filter(|_| !is_replaced) {
+                request = request.key(key);
+            }
         }
         check_count("keys", self.keys.len().saturating_add(self.header_keys.len()), MAX_KEYS)?;
         for (name, key) in &self.keys {
             let name = valid_name("the name of a key", name)?;
+            let key = Key::new(key).map_err(|error| format!("{name}: {error}"))?;
             if self.header_key(name).is_none() {
-                let key = Key::new(key).map_err(|error| format!("{name}: {error}"))?;
                 request = request.subject(name, key);
             }
         }

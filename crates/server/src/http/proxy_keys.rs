@@ -19,8 +19,8 @@ pub(super) fn add(fields: &HeaderMap, check: &mut CheckRequest<'_>) -> Result<()
     let names = fields.keys().filter_map(|name| Some((name, name.as_str().strip_prefix(KEY)?)));
     for (name, rest) in names {
         let subject = match rest.strip_prefix('-') {
-            _ if rest.is_empty() => None,
-            Some(subject) => Some(subject),
+            Some(subject) => subject,
+            None if rest.is_empty() => "",
             None => continue,
         };
         let mut values = fields.get_all(name).iter();
@@ -28,11 +28,7 @@ pub(super) fn add(fields: &HeaderMap, check: &mut CheckRequest<'_>) -> Result<()
             return Err(Rejection::invalid(format!("more than one {name} header")));
         };
         // The headers become those of the response, so that nothing of them can be borrowed.
-        let value = value.as_bytes().to_vec();
-        match subject {
-            None => check.key = Some(value.into()),
-            Some(subject) => check.header_keys.push((subject.to_owned(), value)),
-        }
+        check.header_keys.push((subject.to_owned(), value.as_bytes().to_vec()));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::memory::shares::Shares;
 pub(super) struct LongStates {
     pub(super) lone: LoneLeases,
     /// Several leases of a key, or one with reservations. Their places count as leases.
-    pub(super) several: WholeStates,
+    several: WholeStates,
     /// Any others. Their places count as tables.
     others: WholeStates,
 }
