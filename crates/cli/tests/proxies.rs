@@ -68,13 +68,14 @@ fn send(proxy: &WebProxy, target: &str, headers: &str, body: &str) -> (u16, Stri
 }
 
 /// What a client adds to change the check of its key.
-const TRICKS: [(&str, &str); 9] = [
+const TRICKS: [(&str, &str); 10] = [
     ("/", ""),
     ("/?peek=1&cost=0&factor=0&policy=other&deny_status=200", ""),
     ("/?end&key=b&key.ip=b", ""),
     ("/%26peek=1?%65nd", ""),
     ("/", "Tollgate-Key: b\r\n"),
     ("/", "tollgate-key: b\r\nTOLLGATE-KEY: c\r\n"),
+    ("/", "Tollgate-Key-: b\r\n"),
     ("/", "Tollgate-Key-Ip: b\r\nTollgate-Policy: other\r\n"),
     ("/", "X-Original-URI: /check?peek=1\r\nX-Forwarded-Uri: /?peek=1&end\r\n"),
     ("/_limit?peek=1", ""),

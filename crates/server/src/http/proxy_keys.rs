@@ -19,9 +19,10 @@ pub(super) fn add(fields: &HeaderMap, check: &mut CheckRequest<'_>) -> Result<()
     let names = fields.keys().filter_map(|name| Some((name, name.as_str().strip_prefix(KEY)?)));
     for (name, rest) in names {
         let subject = match rest.strip_prefix('-') {
-            Some(subject) => subject,
             None if rest.is_empty() => "",
-            None => continue,
+            Some(subject) if !subject.is_empty() => subject,
+            // Another header, also one that would be a second name of the nameless key.
+            _ => continue,
         };
         let mut values = fields.get_all(name).iter();
         let (Some(value), None) = (values.next(), values.next()) else {

@@ -326,6 +326,14 @@ fn a_hostile_key_stays_a_key() {
     let response = check_with(&mut fixture.client, "end", two);
     assert_eq!(response.status, 422);
     assert_eq!(response.json()["detail"], "more than one tollgate-key header");
+    // No other name of a header stands for the same key.
+    for other in
+        ["Tollgate-Key-", "Tollgate-Key-Key", "Tollgate-Keys", "Tollgate_Key", "Tollgate-Key--"]
+    {
+        let headers =
+            format!("{other}: other\r\nTollgate-Key: {}\r\n{other}x: other\r\n", hostile[0]);
+        assert_eq!(check_with(&mut fixture.client, "end", &headers).status, 429, "{other}");
+    }
     // A factor would switch the limits off.
     let mut plain = |query: &str| fixture.client.get(&format!("/check?{query}")).status;
     assert_eq!((plain("key=z&factor=0"), plain("key=z&factor=0&limits=unlimited")), (200, 429));
