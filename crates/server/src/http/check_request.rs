@@ -92,6 +92,9 @@ impl<'b> CheckRequest<'b> {
                 request = request.subject(name, key);
             }
         }
+        for (name, key) in &self.header_keys {
+            Key::new(key).map_err(|error| format!("header tollgate-key-{name}: {error}"))?;
+        }
         // Headers do not tell cases apart, and one that no limit counts is ignored, as any other key is.
         for name in required.named.iter().map(Name::as_str) {
             if let Some(key) = self.header_key(name) {
