@@ -77,12 +77,10 @@ impl<'b> CheckRequest<'b> {
 
     fn request<'a>(&'a self, required: &'a RequiredKeys) -> Result<Request<'a>, String> {
         let mut request = self.with_options(Request::new());
-        let in_header = self.header_key("");
-        for (key, is_replaced) in [(self.key.as_deref(), in_header.is_some()), (in_header, false)] {
-            let key = key.map(Key::new).transpose().map_err(|error| error.to_string())?;
-            if let Some(key) = key.filter(|_| !is_replaced) {
-                request = request.key(key);
-            }
+        let valid = |key: &'a [u8]| Key::new(key).map_err(|error| error.to_string());
+        let key = self.key.as_deref().map(valid).transpose()?;
+        if let Some(key) = self.header_key("").map(valid).transpose()?.or(key) {
+            request = request.key(key);
         }
         check_count("keys", self.keys.len().saturating_add(self.header_keys.len()), MAX_KEYS)?;
         for (name, key) in &self.keys {
