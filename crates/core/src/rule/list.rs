@@ -90,11 +90,16 @@ impl<T> List<T> {
         }
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        let (first, second) = match self {
-            List::One(element) => (slice::from_ref(element), &[][..]),
+    /// Returns all elements, in two parts.
+    fn as_slices(&self) -> (&[T], &[T]) {
+        match self {
+            List::One(element) => (slice::from_ref(element), &[]),
             List::Many(elements) => elements.as_slices(),
-        };
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        let (first, second) = self.as_slices();
         first.iter().chain(second)
     }
 
@@ -108,11 +113,9 @@ impl<T> List<T> {
 
     /// Iterates over the elements from this index on.
     pub(super) fn iter_from(&self, index: usize) -> impl Iterator<Item = &T> {
-        let all = match self {
-            List::One(element) => (slice::from_ref(element), &[][..]),
-            List::Many(elements) => elements.as_slices(),
-        };
-        let (first, second) = (all.0.get(index..), all.1.get(index.saturating_sub(all.0.len())..));
+        let (first, second) = self.as_slices();
+        let left = index.saturating_sub(first.len());
+        let (first, second) = (first.get(index..), second.get(left..));
         first.unwrap_or_default().iter().chain(second.unwrap_or_default())
     }
 
