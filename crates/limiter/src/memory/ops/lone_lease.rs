@@ -6,8 +6,7 @@ use tollgate_core::{Act, Op, StoreError, Time};
 use super::whole::{decide_new, decide_one};
 use crate::memory::store::MemoryStore;
 use crate::memory::table::account::Account;
-use crate::memory::table::lone_leases::{state_of_lease, was_given_back};
-use crate::memory::table::record::LeaseRecord;
+use crate::memory::table::lone_leases::{FoundLease, state_of_lease, was_given_back};
 use crate::memory::table::shard::Shard;
 
 impl MemoryStore {
@@ -17,10 +16,10 @@ impl MemoryStore {
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,
-        (shard, fingerprint, lease): (&mut Shard, u64, LeaseRecord),
+        (shard, fingerprint, found): (&mut Shard, u64, FoundLease),
         now: Time,
     ) -> Option<Result<Outcome, StoreError>> {
-        let account = self.account(op.policy);
+        let (account, lease) = (self.account(op.policy), found.record);
         if !self.layout.lease_counts_in(lease, account.quota()) {
             return None;
         }
@@ -35,8 +34,8 @@ impl MemoryStore {
                 self.remove_keys(account.quota(), 1);
             }
             // For the next lease of this key, while no other needs the place.
-            None => shard.end_lone_lease(fingerprint),
-            Some(Some(lease)) => shard.replace_lone_lease(fingerprint, lease),
+            None => shard.end_lone_lease(found),
+            Some(Some(lease)) => shard.replace_lone_lease(found, lease),
             Some(None) => self.move_lone_lease(state?, &account, (shard, fingerprint), now)?,
         }
         Some(outcome)

@@ -53,7 +53,8 @@ impl MemoryStore {
         let lock = self.shard(self.shard_index(hash))?;
         let mut shard = lock.lock();
         let fingerprint = hash.fingerprint_at(0);
-        let is_long = shard.has_long(fingerprint);
+        let lone = shard.lone_lease(fingerprint);
+        let is_long = lone.is_some() || shard.has_whole(fingerprint);
         if !is_long && item.limit.may_be_packed() && is_check_with_id(op) {
             return self.check_packed(op, located, &mut shard, now).map(Ok);
         }
@@ -66,10 +67,10 @@ impl MemoryStore {
             return Some(Ok(decision));
         }
         let place = (&mut *shard, fingerprint);
-        let outcome = if is_long {
-            self.decide_long(op, handle, place, now)
-        } else {
-            self.decide_new_whole(op, handle, place, now)
+        let outcome = match lone {
+            Some(lease) => self.decide_lone_lease(op, handle, (place.0, place.1, lease), now),
+            None if is_long => self.decide_whole(op, handle, place, now),
+            None => self.decide_new_whole(op, handle, place, now),
         };
         Some(outcome?.map(|outcome| self.remember(op, (scope, handle), outcome, now)))
     }

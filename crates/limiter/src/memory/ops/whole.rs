@@ -42,22 +42,8 @@ impl MemoryStore {
         Some(decision)
     }
 
-    /// Decides over a state of more than three words. Returns `None` if it may grow and there is no room.
-    #[inline(always)]
-    pub(super) fn decide_long(
-        &self,
-        op: &Op<'_>,
-        handle: Option<Handle>,
-        (shard, fingerprint): (&mut Shard, u64),
-        now: Time,
-    ) -> Option<Result<Outcome, StoreError>> {
-        match shard.lone_lease(fingerprint) {
-            Some(lease) => self.decide_lone_lease(op, handle, (shard, fingerprint, lease), now),
-            None => self.decide_whole(op, handle, (shard, fingerprint), now),
-        }
-    }
-
-    fn decide_whole(
+    /// Decides over a state that is not packed. Returns `None` if it may grow and there is no room.
+    pub(super) fn decide_whole(
         &self,
         op: &Op<'_>,
         handle: Option<Handle>,

@@ -3,7 +3,7 @@
 use tollgate_core::Time;
 use tollgate_core::storage::State;
 
-use super::hash_table::HashTable;
+use super::hash_table::{HashTable, Place};
 use super::layout::Layout;
 use super::record::{LeaseRecord, replace_lease, split_lease};
 use super::shard::Shard;
@@ -16,6 +16,13 @@ const RECORDS_PER_LINE: usize = 8;
 pub(super) struct LoneLeases {
     table: HashTable<5, RECORDS_PER_LINE>,
     len: u32,
+}
+
+/// A copy of the record of a lone lease, and its place in a shard that stays locked.
+#[derive(Clone, Copy)]
+pub(crate) struct FoundLease {
+    place: Place,
+    pub(crate) record: LeaseRecord,
 }
 
 /// The words of a lease that was given back, which ended at the epoch. Its record stays until a sweep finds it: a key
@@ -43,10 +50,17 @@ impl LoneLeases {
         self.table.insert(&mut self.len, record, layout.keep_lease(horizon))
     }
 
+    #[inline]
+    fn find_place(&self, fingerprint: u64) -> Option<FoundLease> {
+        let place = self.table.place_of(fingerprint)?;
+        Some(FoundLease { place, record: *self.table.record_at(place)? })
+    }
+
     /// Writes another lease in the place of one.
-    pub(super) fn replace(&mut self, fingerprint: u64, lease: [u64; 4]) {
-        if let Some(record) = self.table.find_mut(fingerprint) {
-            *record = replace_lease(*record, lease);
+    #[inline]
+    fn replace(&mut self, found: FoundLease, lease: [u64; 4]) {
+        if let Some(record) = self.table.record_at_mut(found.place) {
+            *record = replace_lease(found.record, lease);
         }
     }
 
@@ -90,20 +104,22 @@ impl LoneLeases {
 
 impl Shard {
     #[inline]
-    pub(crate) fn lone_lease(&self, fingerprint: u64) -> Option<LeaseRecord> {
-        self.long.as_ref()?.lone.find(fingerprint)
+    pub(crate) fn lone_lease(&self, fingerprint: u64) -> Option<FoundLease> {
+        self.long.as_ref()?.lone.find_place(fingerprint)
     }
 
     /// Writes what has become of a lone lease that still is one.
-    pub(crate) fn replace_lone_lease(&mut self, fingerprint: u64, lease: [u64; 4]) {
+    #[inline]
+    pub(crate) fn replace_lone_lease(&mut self, found: FoundLease, lease: [u64; 4]) {
         if let Some(long) = &mut self.long {
-            long.lone.replace(fingerprint, lease);
+            long.lone.replace(found, lease);
         }
     }
 
     /// Gives a lone lease back.
-    pub(crate) fn end_lone_lease(&mut self, fingerprint: u64) {
-        self.replace_lone_lease(fingerprint, GIVEN_BACK);
+    #[inline]
+    pub(crate) fn end_lone_lease(&mut self, found: FoundLease) {
+        self.replace_lone_lease(found, GIVEN_BACK);
     }
 
     pub(crate) fn remove_lone_lease(&mut self, fingerprint: u64) {

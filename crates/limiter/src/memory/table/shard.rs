@@ -83,7 +83,8 @@ impl Shard {
     pub(crate) fn has(&self, fingerprint: u64) -> bool {
         self.one_word.find(fingerprint).is_some()
             || self.three_words.find(fingerprint).is_some()
-            || self.has_long(fingerprint)
+            || self.lone_lease(fingerprint).is_some()
+            || self.has_whole(fingerprint)
     }
 
     /// Prefetches the home of a fingerprint in both tables.
@@ -125,12 +126,10 @@ impl Shard {
         Some(state)
     }
 
-    /// Returns whether there is such a state of more than three words.
+    /// Returns whether there is such a state that is not packed.
     #[inline]
-    pub(crate) fn has_long(&self, fingerprint: u64) -> bool {
-        self.long.as_ref().is_some_and(|long| {
-            long.lone.find(fingerprint).is_some() || long.has_whole(fingerprint)
-        })
+    pub(crate) fn has_whole(&self, fingerprint: u64) -> bool {
+        self.long.as_ref().is_some_and(|long| long.has_whole(fingerprint))
     }
 
     /// Returns whether the item of an operation still holds its leases, in a state with this fingerprint.
@@ -297,8 +296,7 @@ impl Shard {
         state: &State,
         quota: Option<&Arc<Quota>>,
     ) -> Option<Form> {
-        let has_place = self.long.as_ref().is_some_and(|long| long.has_whole(fingerprint));
-        (!has_place).then(|| layout.form_of(state, quota))
+        (!self.has_whole(fingerprint)).then(|| layout.form_of(state, quota))
     }
 
     /// Returns how much more the collection for states of this form takes with so many more.
