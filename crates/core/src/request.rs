@@ -149,7 +149,7 @@ impl<'a> Request<'a> {
         let is_subject = |name: &str| match subject {
             // Not `==`: names are short, and calling `memcmp` takes longer.
             None => name.is_empty(),
-            Some(subject) => name.bytes().eq(subject.bytes()),
+            Some(subject) => name.len() == subject.len() && name.bytes().eq(subject.bytes()),
         };
         self.keys.iter().find(|(name, _)| is_subject(name)).map(|(_, key)| key.as_bytes())
     }

@@ -41,7 +41,7 @@ impl Limiter {
         let mut items = Items::new();
         push_items_of_key(self.policy().limits(), key, &mut items)?;
         let check = Op::check(self.policy().name(), &items);
-        Ok(self.store().apply_prepared(&check, self.terms_indices(), None)?)
+        self.store().apply_prepared(&check, self.terms_indices(), None).map_err(Error::from)
     }
 
     /// Checks a key that has no state of one word.

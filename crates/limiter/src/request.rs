@@ -214,9 +214,12 @@ impl Request<'_, MemoryStore> {
             Cow::Borrowed(_) => self.limiter.terms_indices(),
             Cow::Owned(_) => &[],
         };
-        let decision = store.apply_prepared(&op, indices, self.at)?;
-        self.notify(&op);
-        Ok(decision)
+        // The result is passed on as it is: copying a decision that was just written has to wait for it.
+        let result = store.apply_prepared(&op, indices, self.at);
+        if result.is_ok() {
+            self.notify(&op);
+        }
+        result.map_err(Error::from)
     }
 }
 
@@ -246,7 +249,7 @@ macro_rules! operations {
             $(
                 $(#[$doc])*
                 pub fn $name(&self) -> Result<$output, Error> {
-                    $output::of(self.apply(Act::$act)?)
+                    self.apply(Act::$act).and_then($output::of)
                 }
             )*
         }

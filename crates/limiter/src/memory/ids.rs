@@ -134,12 +134,50 @@ impl RememberedIds {
         if outcome.forget_id {
             self.forget(handle, op.act);
         }
+        self.remember(op, IdKey::new(handle, op.act), outcome, |record| {
+            self.insert(record, now, horizon)
+        });
+    }
+
+    /// As [`find`](RememberedIds::find) and then [`record`](RememberedIds::record), for a check that is decided already:
+    /// nearly every id is new, and is looked up once. Returns the decision that the check was given before; if there is
+    /// one, it is not recorded.
+    #[inline]
+    pub(super) fn find_or_record(
+        &self,
+        scope: Scope,
+        op: &Op<'_>,
+        handle: Option<Handle>,
+        outcome: &mut Outcome,
+        (now, horizon): (Time, Time),
+    ) -> Option<Decision> {
+        let key = IdKey::new(handle?, op.act);
+        let segment = self.segment(key)?;
+        if segment.find(key).is_some() {
+            drop(segment);
+            let found = self.find(scope, op, handle, now);
+            if found.is_none() {
+                self.record(scope, op, handle, outcome, (now, horizon));
+            }
+            return found;
+        }
+        self.remember(op, key, outcome, |record| self.insert_new(segment, record, now, horizon));
+        None
+    }
+
+    /// Remembers the outcome, if that is asked for, by inserting a record. Says in the decision if there was no room.
+    #[inline(always)]
+    fn remember(
+        &self,
+        op: &Op<'_>,
+        key: IdKey,
+        outcome: &mut Outcome,
+        insert: impl FnOnce(Record) -> bool,
+    ) {
         let Some(expires) = outcome.remember_until else { return };
-        let key = IdKey::new(handle, op.act);
         let decision = CompactDecision::of(&outcome.decision);
         let remembered = decision.is_some_and(|decision| {
-            let record = self.new_record(key, Shares::of(op.policy), expires, Some(decision));
-            self.insert(record, now, horizon)
+            insert(self.new_record(key, Shares::of(op.policy), expires, Some(decision)))
         });
         if !remembered {
             outcome.decision.not_remembered = true;
@@ -212,9 +250,18 @@ impl RememberedIds {
     /// Inserts a record, in place of one with the same key. Returns false if there is no room.
     fn insert(&self, record: Record, now: Time, horizon: Time) -> bool {
         let Some(mut segment) = self.segment(record.key) else { return false };
-        if segment.replace(&record) {
-            return true;
-        }
+        segment.replace(&record) || self.insert_new(segment, record, now, horizon)
+    }
+
+    /// Inserts a record whose key is not in its segment. Returns false if there is no room.
+    #[inline]
+    fn insert_new<'s>(
+        &'s self,
+        mut segment: Guard<'s, Segment>,
+        record: Record,
+        now: Time,
+        horizon: Time,
+    ) -> bool {
         self.sweep(&mut segment, SWEPT_PER_RECORD, horizon);
         if !self.shares.try_add(record.share) {
             self.sweep(&mut segment, SWEPT_WHEN_FULL, now);

@@ -56,7 +56,7 @@ impl MemoryStore {
         let lone = shard.lone_lease(fingerprint);
         let is_long = lone.is_some() || shard.has_whole(fingerprint);
         if !is_long && item.limit.may_be_packed() && is_check_with_id(op) {
-            return self.check_packed(op, located, &mut shard, now).map(Ok);
+            return self.check_packed(op, located, &mut shard, now);
         }
         let is_new = || !item.limit.is_packed() && !shard.has(fingerprint);
         if !is_long && !is_new() {
@@ -83,7 +83,7 @@ impl MemoryStore {
         located: &Located<'_>,
         shard: &mut Shard,
         now: Time,
-    ) -> Option<Decision> {
+    ) -> Option<Result<Decision, StoreError>> {
         let Located { item, hash, scope, handle } = *located;
         let check = SingleCheck::of_item(item);
         let fingerprint = hash.fingerprint_at(0);
@@ -92,18 +92,21 @@ impl MemoryStore {
             let decision = record.check(&check, &self.layout, now);
             (decision, record)
         });
-        if let Some(decision) = self.ids.find(scope, op, handle, now) {
-            return Some(decision);
-        }
-        let decision = match checked {
-            Some((decision, checked)) => {
+        if let Some((decision, checked)) = checked {
+            let mut outcome = Outcome::of_check(op, decision?, now);
+            let times = (now, self.layout.horizon(now));
+            let found = self.ids.find_or_record(scope, op, handle, &mut outcome, times);
+            if found.is_none() {
                 *shard.one_word_mut(fingerprint)? = checked;
-                decision
             }
-            None => self.check_three_words_or_new(op.policy, shard, fingerprint, &check, now),
-        };
-        let outcome = Outcome::of_check(op, decision?, now);
-        Some(self.remember(op, (scope, handle), outcome, now))
+            return Some(Ok(found.unwrap_or(outcome.decision)));
+        }
+        if let Some(decision) = self.ids.find(scope, op, handle, now) {
+            return Some(Ok(decision));
+        }
+        let decision = self.check_three_words_or_new(op.policy, shard, fingerprint, &check, now)?;
+        let outcome = Outcome::of_check(op, decision, now);
+        Some(Ok(self.remember(op, (scope, handle), outcome, now)))
     }
 }
 

@@ -253,13 +253,22 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
 
     /// Rebuilds the table from the records to keep, with room for as many again. Returns their number.
     fn rebuild(&mut self, mut keep: impl FnMut(&[u64; W]) -> bool) -> u32 {
-        let old = std::mem::take(self);
-        let kept: Vec<[u64; W]> = old.iter().filter(|record| keep(record)).copied().collect();
-        drop(old);
-        let slots = kept.len().saturating_mul(2).next_power_of_two().max(MIN_SLOTS);
-        self.lines = vec![Line([[0; W]; N]); slots / N].into();
-        kept.iter().for_each(|record| self.write_to_free_slot(*record));
-        u32::try_from(kept.len()).unwrap_or(u32::MAX)
+        let mut kept: usize = 0;
+        for record in self.lines.iter_mut().flat_map(|line| &mut line.0) {
+            if record[0] != 0 && !keep(record) {
+                *record = [0; W];
+            }
+            kept = kept.saturating_add(usize::from(record[0] != 0));
+        }
+        let slots = kept.saturating_mul(2).next_power_of_two().max(MIN_SLOTS);
+        let new = vec![Line([[0; W]; N]); slots / N].into();
+        let old = std::mem::replace(&mut self.lines, new);
+        for line in &old {
+            for record in line.0.iter().filter(|record| record[0] != 0) {
+                self.write_to_free_slot(*record);
+            }
+        }
+        u32::try_from(kept).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn remove(&mut self, used: &mut u32, fingerprint: u64) -> Option<[u64; W]> {
