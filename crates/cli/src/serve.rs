@@ -89,7 +89,10 @@ fn check_addresses(args: &Serve, config: &Config) -> anyhow::Result<()> {
 fn start(config: &Config) -> anyhow::Result<(Server, Option<String>)> {
     let Config { server, policies, .. } = config;
     let (builder, store_error) = store::with_store(Server::builder(), &config.store)?;
-    let mut builder = builder.http_limits(server.http_limits).resp_limits(server.resp_limits);
+    let mut builder = builder
+        .http_limits(server.http_limits)
+        .resp_limits(server.resp_limits)
+        .trusted_proxies(server.trusted_proxies.clone());
     if let Some(threads) = server.threads {
         builder = builder.threads(threads.get());
     }

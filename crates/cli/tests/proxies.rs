@@ -1,6 +1,6 @@
 //! The configs of `docs/proxies.md` behind the real proxies, with hostile clients.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 mod support;
 
@@ -20,25 +20,29 @@ fn blocks(language: &str) -> Vec<&'static str> {
 }
 
 /// Tollgate with the policy of the document, but for less.
-fn tollgate(folder: &tempfile::TempDir) -> Serving {
+fn tollgate(folder: &tempfile::TempDir, more: &str) -> Serving {
     let config = blocks("toml").concat();
     let strict = config.replace("gcra 10/s burst 20", "fixed-window 2/year");
     assert_ne!(config, strict);
+    let strict = format!("{strict}\n{more}\n");
     let path = folder.path().join("tollgate.toml");
     std::fs::write(&path, strict).unwrap();
     Serving::start(&["--config", path.to_str().unwrap()])
 }
 
-/// Starts the app behind the proxy. It ends with the test.
+/// Starts the app behind the proxy, which answers `ban` to a client that is denied silently. It ends with the test.
 fn app() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 65_536]);
-            let _ = stream.write_all(
-                b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\napp\n",
-            );
+            let mut request = [0; 65_536];
+            let length = stream.read(&mut request).unwrap_or(0);
+            let request = String::from_utf8_lossy(&request[..length]).to_lowercase();
+            let is_silenced = request.lines().any(|line| line == "tollgate-silenced: 1");
+            let body = if is_silenced { "ban" } else { "app" };
+            let head = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\n";
+            let _ = stream.write_all(format!("{head}{body}\n").as_bytes());
         }
     });
     port
@@ -118,10 +122,45 @@ fn holds(proxy: &WebProxy, key: &str) {
     }
 }
 
+/// Asserts that a client over the limit sees no difference, that the app learns of it, and that no client can be taken
+/// for such a one.
+fn bans_silently(proxy: &WebProxy) {
+    let forged = send(proxy, "/", "Tollgate-Silenced: 1\r\n", "").1;
+    let plain = send(proxy, "/", "", "").1;
+    let banned = send(proxy, "/", "", "").1;
+    let but_for_the_date = |response: &str| {
+        response.lines().filter(|line| !line.starts_with("date: ")).collect::<Vec<_>>().join("\n")
+    };
+    assert!(forged.ends_with("app\n") && plain.ends_with("app\n"), "{forged} {plain}");
+    assert!(banned.ends_with("ban\n"), "{banned}");
+    assert_eq!(but_for_the_date(&plain).replace("app", "ban"), but_for_the_date(&banned));
+    assert!(!banned.contains("ratelimit") && !banned.contains("silenced"), "{banned}");
+}
+
+const SILENT: &str = "enforce = \"silent\"";
+
+#[test]
+fn behind_nginx_a_silent_denial_reaches_the_app_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (serving, app) = (tollgate(&folder, SILENT), app());
+    let config = blocks("nginx").concat();
+    let nginx = WebProxy::nginx(|port| on_ports(&config, serving.http(), app, port));
+    nginx.iter().for_each(bans_silently);
+}
+
+#[test]
+fn behind_caddy_a_silent_denial_reaches_the_app_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (serving, app) = (tollgate(&folder, SILENT), app());
+    let config = blocks("caddyfile")[0];
+    let caddy = WebProxy::caddy(|port| on_ports(config, serving.http(), app, port));
+    caddy.iter().for_each(bans_silently);
+}
+
 #[test]
 fn behind_nginx_no_client_changes_its_check() {
     let folder = tempfile::tempdir().unwrap();
-    let (serving, app) = (tollgate(&folder), app());
+    let (serving, app) = (tollgate(&folder, ""), app());
     let config = blocks("nginx").concat();
     let nginx = WebProxy::nginx(|port| on_ports(&config, serving.http(), app, port));
     let Some(nginx) = nginx else { return };
@@ -139,12 +178,12 @@ fn behind_nginx_no_client_changes_its_check() {
 #[test]
 fn behind_caddy_no_client_changes_its_check() {
     let folder = tempfile::tempdir().unwrap();
-    let (serving, app) = (tollgate(&folder), app());
+    let (serving, app) = (tollgate(&folder, ""), app());
     let [config, by_api_key] = blocks("caddyfile")[..] else { panic!("expected two blocks") };
     let start = |config: &str| WebProxy::caddy(|port| on_ports(config, serving.http(), app, port));
     let Some(by_address) = start(config) else { return };
     holds(&by_address, "");
-    let line = config.lines().nth(3).unwrap();
+    let line = config.lines().find(|line| line.contains("Tollgate-Key")).unwrap();
     let Some(by_api_key) = start(&config.replace(line, by_api_key)) else { return };
     for key in KEYS {
         holds(&by_api_key, key);

@@ -68,6 +68,9 @@ pub struct Decision {
     /// Whether the operation was done but not remembered by its id, because the store's memory for ids is
     /// full: repeated with the same id it would be done again.
     pub not_remembered: bool,
+    /// Whether the limits deny what is allowed, since denials are not enforced for it. No store sets this, but what
+    /// enforces a policy: a server, or a middleware.
+    pub would_deny: bool,
 }
 
 /// Where a decision was made.
@@ -225,6 +228,7 @@ impl Decision {
             source: Source::Store,
             degraded: false,
             not_remembered: false,
+            would_deny: false,
         }
     }
 }
@@ -382,6 +386,7 @@ impl DecisionBuilder {
             source: Source::Store,
             degraded: false,
             not_remembered: false,
+            would_deny: false,
         }
     }
 }

@@ -60,6 +60,7 @@ mod fields;
 mod headers;
 pub mod json;
 mod limit_name;
+mod network;
 mod number;
 mod problem;
 mod quota;
@@ -68,4 +69,5 @@ mod write;
 
 pub use dialect::{Dialect, ParseDialectError};
 pub use headers::RateLimitHeaders;
+pub use network::{Network, ParseNetworkError};
 pub use problem::Problem;

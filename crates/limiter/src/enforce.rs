@@ -28,7 +28,8 @@ pub enum Enforce {
     On,
     /// Requests are counted, and all of them pass.
     Shadow,
-    /// Denied requests are rejected, but the response does not reveal that there is a limit.
+    /// Requests are counted, and the clients of denied ones see no difference: a shadow ban. Only what stands behind the
+    /// limiter learns that a request was denied, and may answer it with nothing of worth.
     Silent,
     /// Nothing is counted, and all requests pass.
     Off,
@@ -49,8 +50,8 @@ impl Enforce {
     #[must_use]
     pub fn holds_for(self, key: &[u8]) -> bool {
         match self {
-            Enforce::On | Enforce::Silent => true,
-            Enforce::Shadow | Enforce::Off => false,
+            Enforce::On => true,
+            Enforce::Shadow | Enforce::Silent | Enforce::Off => false,
             Enforce::Percent(percentage) => percentage.includes(key),
         }
     }

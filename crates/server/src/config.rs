@@ -11,7 +11,6 @@ mod limit_list;
 mod limits;
 mod listen;
 mod lists;
-mod network;
 mod overrides;
 mod policy;
 mod rules;

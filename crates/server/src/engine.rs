@@ -250,7 +250,7 @@ impl Engine {
             Ok(_) if operation.is_enforced() => Outcome::Denied,
             Ok(decision) => {
                 admit(decision);
-                Outcome::ShadowDenied
+                if operation.is_silent() { Outcome::Silenced } else { Outcome::ShadowDenied }
             }
         };
         if !is_counted(operation) {
@@ -261,7 +261,8 @@ impl Engine {
         }
         let times = self.counts(operation).add(worker_id, outcome);
         // The first, the second, the fourth …: a flood of denials must not become a flood of log lines.
-        if outcome == Outcome::Denied && times.is_power_of_two() {
+        let is_denied = matches!(outcome, Outcome::Denied | Outcome::Silenced);
+        if is_denied && times.is_power_of_two() {
             log_denial(operation, times);
         }
     }
@@ -311,5 +312,6 @@ fn log_denial(operation: &Operation<'_>, times: u64) {
 #[cold]
 fn admit(decision: &mut Decision) {
     decision.allowed = true;
+    decision.would_deny = true;
     decision.retry_after = Some(Span::ZERO);
 }

@@ -111,7 +111,7 @@ impl Services {
         let connections = OpenConnections { resp: limit(), http: limit() };
         Services {
             resp: resp::Service::new(Rc::clone(&worker), Arc::clone(&engine), limits.resp),
-            http: http::Service::new(worker, engine, connections, limits.http),
+            http: http::Service::new(worker, engine, connections, limits.http, [].into()),
         }
     }
 }

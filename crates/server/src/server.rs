@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use tokio::net::TcpStream;
 use tokio::runtime::{self, LocalOptions};
 use tokio::sync::{Barrier, mpsc, watch};
+use tollgate_http::Network;
 
 use crate::config::PolicyConfig;
 use crate::engine::Engine;
@@ -70,11 +71,11 @@ struct Services {
 
 impl Services {
     async fn serve(self: Rc<Services>, incoming: Incoming<Protocol>) {
-        let Incoming { stream, number, protocol, permit } = incoming;
+        let Incoming { stream, peer, number, protocol, permit } = incoming;
         let Ok(stream) = TcpStream::from_std(stream) else { return };
         match protocol {
             Protocol::Resp => resp::serve(Rc::clone(&self.resp), stream, number).await,
-            Protocol::Http => http::serve(Rc::clone(&self.http), stream, number).await,
+            Protocol::Http => http::serve(Rc::clone(&self.http), stream, peer, number).await,
         }
         // The connection counts until it is closed.
         drop(permit);
@@ -140,8 +141,14 @@ impl Server {
             resp: limit(resp.connections, resp.peer_connections),
             http: limit(http.connections, http.peer_connections),
         };
-        let workers =
-            server.spawn_workers(builder.threads, builder.limits, &connections, &stopped)?;
+        let trusted = builder.trusted_proxies.into();
+        let workers = server.spawn_workers(
+            builder.threads,
+            builder.limits,
+            &trusted,
+            &connections,
+            &stopped,
+        )?;
         let OpenConnections { resp: resp_limit, http: http_limit } = connections;
         let listeners = [
             (builder.resp, Protocol::Resp, resp_limit, resp::CONNECTION_REFUSED),
@@ -174,6 +181,7 @@ impl Server {
         &mut self,
         threads: usize,
         limits: ConnectionLimits,
+        trusted: &Arc<[Network]>,
         connections: &OpenConnections,
         stopped: &watch::Receiver<bool>,
     ) -> io::Result<Vec<mpsc::UnboundedSender<Incoming<Protocol>>>> {
@@ -183,13 +191,20 @@ impl Server {
             let (sender, incoming) = mpsc::unbounded_channel();
             let (engine, exit) = (Arc::clone(&self.engine), Arc::clone(&exit));
             let (connections, stopped) = (connections.clone(), stopped.clone());
+            let trusted = Arc::clone(trusted);
             // The workers share the connection to a remote store.
             let first = (id == 0).then(|| Arc::clone(&engine));
             let last = Arc::clone(&engine);
             self.spawn("tollgate-worker", move || {
                 let worker = Worker::new(id);
                 let resp = resp::Service::new(Rc::clone(&worker), Arc::clone(&engine), limits.resp);
-                let http = http::Service::new(Rc::clone(&worker), engine, connections, limits.http);
+                let http = http::Service::new(
+                    Rc::clone(&worker),
+                    engine,
+                    connections,
+                    limits.http,
+                    trusted,
+                );
                 let services = Rc::new(Services { resp, http });
                 let serve = move |incoming| Rc::clone(&services).serve(incoming);
                 async move {

@@ -34,6 +34,7 @@ fn fold(allowed: bool, statuses: &[LimitStatus]) -> Decision {
         source: crate::Source::Store,
         degraded: false,
         not_remembered: false,
+        would_deny: false,
     }
 }
 

@@ -11,9 +11,13 @@ use crate::number::push_number;
 /// `limit` and `remaining` are `null` for an unlimited policy, `retry_after_ms` is `null` if the
 /// cost can never fit. A decision that was made without the store, because the store was unavailable,
 /// has the members `degraded` and `source` as well. One that was not remembered by its id, because the
-/// memory for ids is full, has `"remembered":false`.
+/// memory for ids is full, has `"remembered":false`. One that the limits deny, and that is allowed because denials are
+/// not enforced, has `"would_deny":true`.
 pub fn push_decision(out: &mut String, decision: &Decision) {
     out.push_str(if decision.allowed { "\"allowed\":true," } else { "\"allowed\":false," });
+    if decision.would_deny {
+        out.push_str("\"would_deny\":true,");
+    }
     // The numbers of a policy have the names that those of its limits have.
     push_status(out, &decision.only_status());
     if decision.degraded {

@@ -1,9 +1,9 @@
 //! `[lists]`: clients that are always allowed or always denied. Validated, but not supported yet.
 
 use tollgate_core::{Key, Name};
+use tollgate_http::Network;
 
 use super::diagnostics::Diagnostics;
-use super::network;
 use super::value::Value;
 
 pub(super) fn read(diagnostics: &mut Diagnostics<'_>, value: &Value<'_>) {
@@ -14,7 +14,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics<'_>, value: &Value<'_>) {
         let items = list.list(diagnostics, "a list of networks and keys").unwrap_or_default();
         is_empty &= items.is_empty();
         for item in &items {
-            let expected = format!("{}, or a key such as \"user=7\"", network::EXPECTED);
+            let expected = format!("{}, or a key such as \"user=7\"", Network::EXPECTED);
             item.parsed(diagnostics, &expected, parse_item);
         }
     }
@@ -28,6 +28,6 @@ pub(super) fn read(diagnostics: &mut Diagnostics<'_>, value: &Value<'_>) {
 fn parse_item(text: &str) -> Option<()> {
     match text.split_once('=') {
         Some((subject, key)) => Name::new(subject).and(Key::new(key.as_bytes()).map(drop)).ok(),
-        None => network::parse(text).map(drop),
+        None => text.parse::<Network>().map(drop).ok(),
     }
 }

@@ -3,10 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 
+use tollgate_http::Network;
+
 use super::diagnostics::Diagnostics;
+use super::limits;
 use super::listen::{self, Listen};
 use super::value::{Table, Value};
-use super::{limits, network};
 use crate::limits::{HttpLimits, RespLimits};
 
 /// Default port for HTTP.
@@ -31,6 +33,8 @@ pub struct ServerConfig {
     pub grpc: Listen,
     /// Number of worker threads that share the connections. Default: one for each processor.
     pub threads: Option<NonZeroUsize>,
+    /// The proxies that are trusted: what only the application behind them may know is sent to them.
+    pub trusted_proxies: Vec<Network>,
     /// Limits on HTTP connections.
     pub http_limits: HttpLimits,
     /// Limits on connections of the Redis protocol.
@@ -44,6 +48,7 @@ impl Default for ServerConfig {
             resp: localhost(RESP_PORT),
             grpc: Listen::Off,
             threads: None,
+            trusted_proxies: Vec::new(),
             http_limits: HttpLimits::default(),
             resp_limits: RespLimits::default(),
         }
@@ -70,7 +75,7 @@ impl ServerConfig {
         if let Some(table) = table.take("resp_limits").and_then(|value| value.table(diagnostics)) {
             limits::resp(diagnostics, table, &mut server.resp_limits);
         }
-        proxies(diagnostics, &mut table);
+        server.proxies(diagnostics, &mut table);
         for (key, files, required) in [
             ("tls", ["cert", "key", "client_ca"].as_slice(), ["cert", "key"].as_slice()),
             ("auth", &["token_file", "admin_token_file"], &[]),
@@ -81,6 +86,22 @@ impl ServerConfig {
         }
         table.finish(diagnostics);
         server
+    }
+
+    /// Reads which proxies are trusted, and how many bits of an IPv6 address identify a client.
+    fn proxies(&mut self, diagnostics: &mut Diagnostics<'_>, table: &mut Table<'_>) {
+        if let Some(value) = table.take("trusted_proxies") {
+            let networks = value.list(diagnostics, "a list of networks").unwrap_or_default();
+            for network in &networks {
+                let parse = |text: &str| text.parse::<Network>().ok();
+                let parsed = network.parsed(diagnostics, Network::EXPECTED, parse);
+                self.trusted_proxies.extend(parsed);
+            }
+        }
+        if let Some(value) = table.take("ipv6_prefix") {
+            value.whole(diagnostics, MIN_IPV6_PREFIX..=128);
+            diagnostics.unsupported(value.at(), value.path());
+        }
     }
 
     fn addresses(&mut self, diagnostics: &mut Diagnostics<'_>, table: &mut Table<'_>) {
@@ -129,24 +150,6 @@ impl<'a> Address<'a> {
             let expected = format!("an address other than that of server.{}", first.key);
             value.unexpected(diagnostics, &address.to_string(), &expected);
         }
-    }
-}
-
-/// Reads which proxies are trusted to report the client's address, and how many bits of an IPv6 address
-/// identify a client.
-fn proxies(diagnostics: &mut Diagnostics<'_>, table: &mut Table<'_>) {
-    if let Some(value) = table.take("trusted_proxies") {
-        let networks = value.list(diagnostics, "a list of networks").unwrap_or_default();
-        for network in &networks {
-            network.parsed(diagnostics, network::EXPECTED, network::parse);
-        }
-        if !networks.is_empty() {
-            diagnostics.unsupported(value.at(), value.path());
-        }
-    }
-    if let Some(value) = table.take("ipv6_prefix") {
-        value.whole(diagnostics, MIN_IPV6_PREFIX..=128);
-        diagnostics.unsupported(value.at(), value.path());
     }
 }
 

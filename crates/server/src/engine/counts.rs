@@ -20,6 +20,8 @@ pub(crate) enum Outcome {
     Denied,
     /// The limits denied the request, but it was allowed since the policy is not enforced for it.
     ShadowDenied,
+    /// The limits denied the request, and the client was answered as if it were allowed.
+    Silenced,
     /// The store returned an error.
     Failed,
     /// The candidate would deny what the policy allows.
@@ -28,7 +30,7 @@ pub(crate) enum Outcome {
     Looser,
 }
 
-const OUTCOMES: usize = 6;
+const OUTCOMES: usize = 7;
 
 /// The number of operations of one policy by outcome, counted per worker.
 #[derive(Debug)]

@@ -127,6 +127,11 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// Returns whether a denial is answered as an admission, and only what stands behind the proxy learns of it.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.policy().is_some_and(|policy| policy.enforce() == Enforce::Silent)
+    }
+
     /// Returns the same operation on the candidate.
     pub(crate) fn candidate(&self) -> Option<CandidateOperation<'_, 'a>> {
         let policy = self.policy()?.candidate()?;

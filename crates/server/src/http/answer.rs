@@ -33,7 +33,7 @@ pub(super) async fn answer(
             let span = trace::request(uri.path(), trace::parent(&headers));
             let call = Call::parse(&method, &uri, &headers, body, service.limits.batch);
             let mut response = Response::reusing(headers);
-            handle(service, call, &mut response).await;
+            handle(&connection, call, &mut response).await;
             trace::record_status(&span, response.status);
             response
         }

@@ -4,6 +4,7 @@ pub(super) mod io;
 pub(super) mod progress;
 pub(super) mod watch;
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,13 +15,20 @@ use progress::Progress;
 /// What the parts of one connection share.
 pub(super) struct Connection {
     pub(super) service: Rc<Service>,
+    /// Whether the peer is told what only the application behind a proxy may know.
+    pub(super) is_trusted: bool,
     pub(super) progress: Progress,
     /// What is not sent yet, over HTTP/2.
     pub(super) unsent: Option<Arc<Unsent>>,
 }
 
 impl Connection {
-    pub(super) fn new(service: &Rc<Service>, unsent: Option<Arc<Unsent>>) -> Connection {
-        Connection { service: Rc::clone(service), progress: Progress::default(), unsent }
+    pub(super) fn new(
+        service: &Rc<Service>,
+        peer: IpAddr,
+        unsent: Option<Arc<Unsent>>,
+    ) -> Connection {
+        let (is_trusted, progress) = (service.trusts(peer), Progress::default());
+        Connection { service: Rc::clone(service), is_trusted, progress, unsent }
     }
 }

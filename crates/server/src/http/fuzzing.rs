@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -20,6 +21,9 @@ use super::response_body::ResponseBody;
 use super::service::Service;
 use crate::metrics;
 
+/// The client.
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
 /// The status, and the rest of a response.
 type ResponseSummary = (u16, String);
 
@@ -31,7 +35,8 @@ thread_local! {
 /// Returns the responses to bytes that arrive in two pieces.
 pub(crate) fn answers(service: &Rc<Service>, pieces: [&[u8]; 2]) -> Vec<ResponseSummary> {
     let answered = Rc::<RefCell<Vec<ResponseSummary>>>::default();
-    let (connection, recording) = (Rc::new(Connection::new(service, None)), Rc::clone(&answered));
+    let (connection, recording) =
+        (Rc::new(Connection::new(service, PEER, None)), Rc::clone(&answered));
     let answer = service_fn(move |request| {
         let (connection, recording) = (Rc::clone(&connection), Rc::clone(&recording));
         async move {

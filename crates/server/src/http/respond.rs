@@ -1,21 +1,23 @@
 //! Writes decisions as responses.
 
-use tollgate::Enforce;
 use tollgate_core::{Decision, LimitStatus, LimitStatuses};
 use tollgate_http::json::{push_decision, push_status};
 use tollgate_http::{Problem, RateLimitHeaders};
 
 use super::call::{Call, Format, Operations};
+use super::connection::Connection;
 use super::pages;
 use super::rejection::Rejection;
 use super::response::{JSON, Response};
-use super::service::Service;
 use crate::engine::operation::Operation;
 use crate::engine::{Answer, Engine};
 
+/// Tells the application behind a proxy that a request was denied silently.
+const SILENCED: &str = "tollgate-silenced";
+
 /// Writes the response to a request, taking the answers to its operations.
 pub(super) fn respond(
-    service: &Service,
+    connection: &Connection,
     call: &Call<'_>,
     operations: &Operations<'_>,
     mut answers: impl Iterator<Item = Answer>,
@@ -24,6 +26,7 @@ pub(super) fn respond(
     if let Format::Batch = call.format {
         return batch(call, operations, answers, response);
     }
+    let service = &connection.service;
     let first = operations.first();
     let answer = first.and_then(|_| answers.next());
     match (call.format, first.zip(answer.as_ref())) {
@@ -31,15 +34,14 @@ pub(super) fn respond(
         (_, Some((_, Err(error)))) => Rejection::from(error).write_to(response),
         (Format::Proxy { deny_status }, Some((operation, Ok(decision)))) => {
             proxy(operation, decision, deny_status, &service.engine, response);
+            if decision.would_deny && operation.is_silent() && connection.is_trusted {
+                response.field(SILENCED, "1");
+            }
         }
         (_, Some((operation, Ok(decision)))) => {
             let status = if decision.not_found { 409 } else { 429 };
             response.begin(if decision.allowed { 200 } else { status }, JSON);
-            if decision.not_found {
-                response.field("cache-control", "no-store");
-            } else if !decision.allowed {
-                add_headers(operation, decision, &service.engine, response);
-            }
+            add_headers(operation, decision, &service.engine, response);
             push_result(&mut response.body, operation, decision, call.each(0));
         }
         (_, None) => {}
@@ -76,10 +78,8 @@ fn proxy(
 ) {
     response.begin(if decision.allowed { 200 } else { deny_status }, Problem::CONTENT_TYPE);
     add_headers(operation, decision, engine, response);
-    let Some((policy, as_asked)) = operation.policy().zip(operation.policy_as_asked()) else {
-        return;
-    };
-    if !decision.allowed && policy.enforce() != Enforce::Silent {
+    let Some(as_asked) = operation.policy_as_asked() else { return };
+    if !decision.allowed {
         let limit = RateLimitHeaders::new(&as_asked, decision, engine.now()).limit_name();
         let problem = Problem::quota_exceeded(limit.as_deref().unwrap_or_default());
         problem.with_status(deny_status).write_to(&mut response.body);
@@ -96,8 +96,9 @@ fn add_headers(
     let Some((policy, as_asked)) = operation.policy().zip(operation.policy_as_asked()) else {
         return;
     };
-    // A client that is denied silently must not learn that there is a limit.
-    if policy.enforce() == Enforce::Silent {
+    // Where denials are not enforced, the client must not learn that there is a limit, neither before it is reached nor
+    // after. Where there was nothing to act on, no limit was asked.
+    if decision.not_found || !operation.is_enforced() {
         return;
     }
     let mut headers = RateLimitHeaders::new(&as_asked, decision, engine.now());
@@ -121,9 +122,8 @@ fn push_result(
         json.push_str(policy.name().as_str());
         json.push_str("\",\"bound_by\":");
         json.push_str(&operation.line(decision.bound_by));
-        // Where denials are not enforced, or silent, the numbers of the limits would give them away.
-        let is_open = || operation.is_enforced() && policy.enforce() != Enforce::Silent;
-        if let Some(each) = each.filter(|_| is_open()) {
+        // Where denials are not enforced, the numbers of the limits would give them away.
+        if let Some(each) = each.filter(|_| operation.is_enforced()) {
             push_limits(json, operation, &each.to_vec());
         }
     }

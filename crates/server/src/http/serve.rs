@@ -2,6 +2,7 @@
 //! do it holds no buffers.
 
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,16 +30,16 @@ use crate::net::worker::ShutdownRegistration;
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Serves a connection until one side closes it.
-pub(crate) async fn serve(service: Rc<Service>, mut stream: TcpStream, number: u64) {
+pub(crate) async fn serve(service: Rc<Service>, mut stream: TcpStream, peer: IpAddr, number: u64) {
     let mut registration = service.worker.register(number);
     let (idle, period) = (service.limits.idle, period(&service.limits));
     let start = first_bytes(&service, &mut registration, &mut stream, idle, true).await;
     let Some(mut start) = start else { return };
     if start == PREFACE.as_slice() {
-        return serve_http2(&service, &mut registration, stream, start).await;
+        return serve_http2(&service, &mut registration, (stream, peer), start).await;
     }
     loop {
-        let quiet = serve_http1(&service, &mut registration, stream, start).await;
+        let quiet = serve_http1(&service, &mut registration, (stream, peer), start).await;
         let Some(quiet) = quiet else { return };
         stream = quiet;
         // It has been idle for one period already.
@@ -88,10 +89,10 @@ async fn first_bytes(
 async fn serve_http1(
     service: &Rc<Service>,
     registration: &mut ShutdownRegistration,
-    stream: TcpStream,
+    (stream, peer): (TcpStream, IpAddr),
     start: Bytes,
 ) -> Option<TcpStream> {
-    let connection = Rc::new(Connection::new(service, None));
+    let connection = Rc::new(Connection::new(service, peer, None));
     let io = Io::new(stream, start, Rc::clone(&connection));
     let answering = Rc::clone(&connection);
     let answer = service_fn(move |request| answer(Rc::clone(&answering), request));
@@ -122,10 +123,10 @@ async fn serve_http1(
 async fn serve_http2(
     service: &Rc<Service>,
     registration: &mut ShutdownRegistration,
-    stream: TcpStream,
+    (stream, peer): (TcpStream, IpAddr),
     start: Bytes,
 ) {
-    let connection = Rc::new(Connection::new(service, Some(Arc::default())));
+    let connection = Rc::new(Connection::new(service, peer, Some(Arc::default())));
     let io = Io::new(stream, start, Rc::clone(&connection));
     let answering = Rc::clone(&connection);
     let answer = service_fn(move |request| answer(Rc::clone(&answering), request));

@@ -1,5 +1,6 @@
 //! What the HTTP connections of one worker share.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::TokioTimer;
 use tokio::task::spawn_local;
+use tollgate_http::Network;
 
 use crate::engine::Engine;
 use crate::limits::HttpLimits;
@@ -28,6 +30,7 @@ pub(crate) struct Service {
     /// Open connections of all protocols, for the metrics page.
     pub(super) connections: OpenConnections,
     pub(super) limits: HttpLimits,
+    trusted_proxies: Arc<[Network]>,
     pub(super) http1: http1::Builder,
     pub(super) http2: http2::Builder<LocalExecutor>,
 }
@@ -50,10 +53,21 @@ impl Service {
         engine: Arc<Engine>,
         connections: OpenConnections,
         limits: HttpLimits,
+        trusted_proxies: Arc<[Network]>,
     ) -> Rc<Service> {
         let (http1, http2) = (http1(&limits), http2(&limits));
-        Rc::new(Service { worker, engine, connections, limits, http1, http2 })
+        Rc::new(Service { worker, engine, connections, limits, trusted_proxies, http1, http2 })
     }
+
+    /// Returns whether a peer is on this machine, or a proxy that is trusted.
+    pub(super) fn trusts(&self, peer: IpAddr) -> bool {
+        is_trusted(peer, &self.trusted_proxies)
+    }
+}
+
+fn is_trusted(peer: IpAddr, trusted_proxies: &[Network]) -> bool {
+    let is_in = |network: &Network| network.contains(peer);
+    peer.to_canonical().is_loopback() || trusted_proxies.iter().any(is_in)
 }
 
 /// Settings for small requests on connections that stay open. No timer: [`Watch`](super::connection::watch::Watch) has one
@@ -85,4 +99,29 @@ fn http2(limits: &HttpLimits) -> http2::Builder<LocalExecutor> {
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(limits.timeout);
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_and_the_proxies_that_are_named_are_trusted() {
+        let trusted = ["10.0.0.0/8", "2001:db8::/32"].map(|network| network.parse().unwrap());
+        for (peer, all, none) in [
+            ("127.0.0.1", true, true),
+            ("127.8.9.1", true, true),
+            ("::1", true, true),
+            ("::ffff:127.0.0.1", true, true),
+            ("10.1.2.3", true, false),
+            ("::ffff:10.1.2.3", true, false),
+            ("2001:db8::7", true, false),
+            ("192.0.2.1", false, false),
+            ("2001:db9::7", false, false),
+        ] {
+            let peer = peer.parse().unwrap();
+            assert_eq!(is_trusted(peer, &trusted), all, "{peer}");
+            assert_eq!(is_trusted(peer, &[]), none, "{peer}");
+        }
+    }
 }

@@ -148,6 +148,7 @@ impl Collector for Exposition {
                 ("allowed", Outcome::Allowed),
                 ("denied", Outcome::Denied),
                 ("shadow_denied", Outcome::ShadowDenied),
+                ("silenced", Outcome::Silenced),
                 ("failed", Outcome::Failed),
             ],
         )?;

@@ -25,6 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// An accepted connection, and which protocol it speaks.
 pub(crate) struct Incoming<P> {
     pub(crate) stream: StdStream,
+    pub(crate) peer: IpAddr,
     /// Distinguishes the connection from all others of this server.
     pub(crate) number: u64,
     pub(crate) protocol: P,
@@ -101,7 +102,7 @@ impl<P: Copy + fmt::Display> Acceptor<P> {
         let worker = turn % self.workers.len().max(1);
         if let (Ok(stream), Some(worker)) = (stream.into_std(), self.workers.get(worker)) {
             // It fails only if the worker has ended, and then so has the server.
-            let _ = worker.send(Incoming { stream, number, protocol: self.protocol, permit });
+            let _ = worker.send(Incoming { stream, peer, number, protocol: self.protocol, permit });
         }
         true
     }

@@ -9,6 +9,7 @@ use std::thread;
 use tollgate::MemoryStore;
 use tollgate::layers::LayeredStore;
 use tollgate_core::{Store, StoreError};
+use tollgate_http::Network;
 
 use super::Server;
 use crate::config::PolicyConfig;
@@ -37,6 +38,7 @@ pub struct ServerBuilder {
     pub(super) http: Option<SocketAddr>,
     pub(super) threads: usize,
     pub(super) limits: ConnectionLimits,
+    pub(super) trusted_proxies: Vec<Network>,
 }
 
 impl ServerBuilder {
@@ -49,6 +51,7 @@ impl ServerBuilder {
             http: None,
             threads: thread::available_parallelism().map_or(1, usize::from),
             limits: ConnectionLimits::default(),
+            trusted_proxies: Vec::new(),
         }
     }
 
@@ -112,6 +115,12 @@ impl ServerBuilder {
     /// Sets the limits on HTTP connections. Default: [`HttpLimits::default`].
     pub fn http_limits(mut self, limits: HttpLimits) -> ServerBuilder {
         self.limits.http = limits.at_least_one();
+        self
+    }
+
+    /// Trusts these proxies, besides those on this machine: they are told which requests were denied silently.
+    pub fn trusted_proxies(mut self, networks: impl Into<Vec<Network>>) -> ServerBuilder {
+        self.trusted_proxies = networks.into();
         self
     }
 

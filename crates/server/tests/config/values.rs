@@ -62,8 +62,7 @@ fn the_example_of_the_design_is_valid() {
 
 #[test]
 fn unsupported_settings_are_reported() {
-    let expected = "3:19: server.trusted_proxies is not supported yet\n\
-                    4:15: server.ipv6_prefix is not supported yet\n\
+    let expected = "4:15: server.ipv6_prefix is not supported yet\n\
                     28:1: rule is not supported yet\n\
                     33:2: lists is not supported yet";
     assert_eq!(lines(&parse(DESIGN).unsupported), expected);
@@ -76,6 +75,12 @@ fn unsupported_settings_are_reported() {
     let config = parse(rest);
     assert_eq!(lines(&config.unsupported), expected);
     assert_eq!(config.server.grpc, at("127.0.0.1:8081"));
+}
+
+#[test]
+fn trusted_proxies_are_parsed() {
+    let proxies = parse(DESIGN).server.trusted_proxies;
+    assert_eq!(proxies, ["10.0.0.0/8".parse().unwrap()]);
 }
 
 #[test]

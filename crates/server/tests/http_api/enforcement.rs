@@ -47,21 +47,71 @@ fn shadow_counts_and_allows() {
     assert_eq!(outcomes(&mut fixture), [1.0, 0.0, 2.0]);
 }
 
-/// The denied client does not learn that there is a limit; the caller of the API does.
+/// A shadow ban: the denied client sees no difference, the application behind the proxy does.
 #[test]
-fn silent_rejects_without_headers() {
+fn silent_allows_and_tells_only_the_application() {
     let mut fixture = enforced("silent");
+    let first = fixture.client.get("/check?policy=p&key=b");
+    assert_eq!((first.status, first.header("tollgate-silenced")), (200, None));
     let [json, proxy] = denied_responses(&mut fixture);
-    assert_eq!((json.decision(), proxy.status), ((false, Some(1), Some(0)), 429));
-    assert_eq!((proxy.body.as_str(), proxy.header("content-type")), ("", None));
-    for response in [&json, &proxy] {
-        let headers = ["retry-after", "ratelimit", "ratelimit-policy"];
-        assert!(headers.iter().all(|name| response.header(name).is_none()), "{response:?}");
-        assert_eq!(response.header("cache-control"), Some("no-store"));
+    assert_eq!(
+        (json.decision(), &json.json()["would_deny"]),
+        ((true, Some(1), Some(0)), &json!(true))
+    );
+    assert_eq!(
+        (&json.json()["retry_after_ms"], json.header("tollgate-silenced")),
+        (&json!(0), None)
+    );
+    assert_eq!((proxy.status, proxy.header("tollgate-silenced")), (200, Some("1")));
+    let banned = fixture.client.get("/check?policy=p&key=b&deny_status=403");
+    assert_eq!((banned.status, banned.header("tollgate-silenced")), (200, Some("1")));
+    // But for that header, the two responses to the proxy are the same.
+    let without = |response: &Response| {
+        let mut headers = response.headers.clone();
+        headers.retain(|(name, _)| name != "tollgate-silenced" && name != "date");
+        (response.status, headers, response.body.clone())
+    };
+    assert_eq!(without(&first), without(&banned));
+    assert_eq!(outcomes(&mut fixture), [2.0, 0.0, 0.0]);
+    assert_eq!(samples(&mut fixture.client)[&decisions("p", "silenced")], 3.0);
+}
+
+const HEADERS: [&str; 3] = ["retry-after", "ratelimit", "ratelimit-policy"];
+
+/// Neither before the limit is reached nor after: a header would tell the client that there is one.
+#[test]
+fn what_is_not_enforced_sends_no_header_of_a_limit() {
+    for enforce in ["shadow", "silent", "0%", "off"] {
+        let mut fixture = enforced(enforce);
+        let before = [fixture.client.post("/v1/check", CHECK), fixture.client.get(PROXY)];
+        let after = [fixture.client.post("/v1/check", CHECK), fixture.client.get(PROXY)];
+        for response in before.iter().chain(&after) {
+            assert_eq!(response.status, 200, "{enforce}");
+            assert!(
+                HEADERS.iter().all(|name| response.header(name).is_none()),
+                "{enforce} {response:?}"
+            );
+            assert_eq!(response.header("cache-control"), Some("no-store"));
+        }
+        let would_deny = after[0].json().get("would_deny").cloned();
+        assert_eq!(would_deny, (enforce != "off").then_some(json!(true)), "{enforce}");
+        assert_eq!(before[0].json().get("would_deny"), None, "{enforce}");
+        let is_silenced = after[1].header("tollgate-silenced").is_some();
+        assert_eq!(is_silenced, enforce == "silent", "{enforce}");
     }
-    let allowed = fixture.client.get("/check?policy=p&key=b&deny_status=403");
-    assert_eq!((allowed.status, allowed.header("ratelimit")), (200, None));
-    assert_eq!(fixture.client.get("/check?policy=p&key=b&deny_status=403").status, 403);
+}
+
+/// A client of the API may pass the headers on, whether the request was allowed or denied.
+#[test]
+fn json_comes_with_the_headers_of_the_policy() {
+    let mut fixture = enforced("100%");
+    let allowed = fixture.client.post("/v1/check", CHECK);
+    let fields = HEADERS.map(|name| allowed.header(name));
+    assert_eq!(fields, [None, Some("\"p\";r=0;t=1"), Some("\"p\";q=1;w=1")]);
+    let denied = fixture.client.post("/v1/check", CHECK);
+    let fields = HEADERS.map(|name| denied.header(name));
+    assert_eq!(fields, [Some("1"), Some("\"p\";r=0;t=1"), Some("\"p\";q=1;w=1")]);
+    assert_eq!(denied.json().get("would_deny"), None);
 }
 
 #[test]

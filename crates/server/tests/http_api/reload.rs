@@ -102,7 +102,7 @@ fn enforcement_changes_at_once() {
     let all = ["on", "shadow", "silent", "off", "on", "0%", "100%"];
     assert_eq!(
         all.map(|enforce| is_allowed(&mut fixture, enforce)),
-        [false, true, false, true, false, true, false]
+        [false, true, true, true, false, true, false]
     );
 }
 
