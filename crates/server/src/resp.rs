@@ -18,6 +18,7 @@ mod session;
 mod tg;
 mod throttle;
 mod transaction;
+mod verbose;
 
 use tollgate_core::Act;
 
@@ -52,6 +53,8 @@ enum ReplyFormat {
     RedisCell,
     /// The format of the `TG.` commands.
     Tollgate,
+    /// The format of the `TG.` commands with `VERBOSE`.
+    Verbose,
 }
 
 /// Parses a command. Commands that are not operations are executed at once.
@@ -62,15 +65,15 @@ fn parse<'a>(
     limits: &LimitCache,
 ) -> Parsed<'a> {
     let name = command.arg(0).unwrap_or_default();
-    let (operation, format) = if name.eq_ignore_ascii_case(CL_THROTTLE.as_bytes()) {
-        (throttle::parse(command, limits), ReplyFormat::RedisCell)
+    let parsed = if name.eq_ignore_ascii_case(CL_THROTTLE.as_bytes()) {
+        throttle::parse(command, limits).map(|operation| (operation, ReplyFormat::RedisCell))
     } else if let Some(act) = tg_act(name) {
-        (tg::parse(act, command, policies()), ReplyFormat::Tollgate)
+        tg::parse(act, command, policies())
     } else {
         return Parsed::Reply(session.execute(command));
     };
-    match operation {
-        Ok(operation) => Parsed::Operation(operation, format),
+    match parsed {
+        Ok((operation, format)) => Parsed::Operation(operation, format),
         Err(message) => Parsed::Reply(error_reply(&message, session)),
     }
 }

@@ -165,7 +165,8 @@ fn quiet_http_connections_keep_no_buffers() {
     clients.iter_mut().for_each(|client| round_trip(client, page, &mut buffer));
 }
 
-/// What is allocated for each check: hyper's channel for the body, and the text of the response.
+/// What is allocated for each check: hyper's channel for the body, the text of the response, the values of its two rate
+/// limit headers, and what they are written into.
 #[test]
 fn a_check_over_http_allocates_little() {
     const CHECKS: usize = 1_000;
@@ -178,5 +179,5 @@ fn a_check_over_http_allocates_little() {
     (0..CHECKS).for_each(|_| round_trip(&mut client, &request, &mut buffer));
     let count = CountingAllocator::total() - before;
     println!("{count} allocations in {CHECKS} checks");
-    assert!(count <= 3 * CHECKS + 10, "{count} allocations in {CHECKS} checks");
+    assert!(count <= 6 * CHECKS + 10, "{count} allocations in {CHECKS} checks");
 }

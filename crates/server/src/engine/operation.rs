@@ -91,7 +91,7 @@ impl<'a> Operation<'a> {
     pub(crate) fn line(&self, position: usize) -> Cow<'a, str> {
         match self.limits {
             Limits::Policy(policy) => Cow::Borrowed(policy.line(position)),
-            _ => match self.limits().get(position) {
+            _ => match self.limit(position) {
                 Some(limit) => serde_json::Value::from(limit.to_string()).to_string().into(),
                 None => Cow::Borrowed("null"),
             },
@@ -146,6 +146,11 @@ impl<'a> Operation<'a> {
     pub(crate) fn items(&self) -> impl Iterator<Item = Item<'_>> {
         // Every subject has a key: that was checked when the operation was created.
         self.limits().iter().filter_map(|limit| self.request.item(limit).ok())
+    }
+
+    /// Returns the limit at this position that the operation was decided by.
+    pub(crate) fn limit(&self, position: usize) -> Option<&Limit> {
+        self.limits().get(position)
     }
 
     fn limits(&self) -> &[Limit] {

@@ -55,7 +55,7 @@ pub(super) fn write(
             response.body.push_str(OPENAPI);
         }
     }
-    response.field("cache-control", "no-store");
+    response.no_store();
 }
 
 /// Returns what the readiness page says.

@@ -92,7 +92,7 @@ fn add_headers(
     engine: &Engine,
     response: &mut Response,
 ) {
-    response.field("cache-control", "no-store");
+    response.no_store();
     let Some((policy, as_asked)) = operation.policy().zip(operation.policy_as_asked()) else {
         return;
     };

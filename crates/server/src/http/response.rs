@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue,
+};
 use hyper::{HeaderMap, Method, StatusCode};
 
 use super::response_body::{ResponseBody, Unsent};
@@ -51,6 +53,11 @@ impl Response {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.fields.append(HeaderName::from_static(name), value);
         }
+    }
+
+    /// Says that no cache may keep it, and allocates nothing for that.
+    pub(super) fn no_store(&mut self) {
+        self.fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 
     /// Converts it for hyper, which adds `date`, and `content-length` where the body is sent.

@@ -12,7 +12,7 @@ use super::reply::{Reply, Version};
 use super::service::Service;
 use super::session::Session;
 use super::transaction::Queue;
-use super::{Parsed, ReplyFormat, parse};
+use super::{Parsed, ReplyFormat, parse, verbose};
 use crate::engine::Answer;
 use crate::engine::policies::Policies;
 use crate::limits::RespLimits;
@@ -223,6 +223,10 @@ pub(super) fn write(
         }
         (Parsed::Operation(_, ReplyFormat::Tollgate), Some(answer)) => {
             Reply::new(out, version).decision(answer);
+        }
+        (Parsed::Operation(operation, ReplyFormat::Verbose), Some(answer)) => {
+            Reply::new(out, version)
+                .decision_by(answer, |reply, decision| verbose::write(operation, decision, reply));
         }
         (Parsed::Operation(..), None) => {}
     }

@@ -74,6 +74,14 @@ impl<'o> Reply<'o> {
         });
     }
 
+    /// `#t` or `#f`; in version 2, which has no such type, `:1` or `:0`.
+    pub(crate) fn boolean(&mut self, value: bool) {
+        match self.version {
+            Version::Two => self.number(i64::from(value)),
+            Version::Three => self.out.extend_from_slice(if value { b"#t\r\n" } else { b"#f\r\n" }),
+        }
+    }
+
     /// The null array.
     pub(crate) fn null_array(&mut self) {
         match self.version {
@@ -156,6 +164,17 @@ impl<'o> Reply<'o> {
         ]);
     }
 
+    /// A decision as `write` writes it.
+    pub(crate) fn decision_by(
+        &mut self,
+        answer: &Answer,
+        write: impl FnOnce(&mut Self, &Decision),
+    ) {
+        if let Some(decision) = self.decision_or_error(answer) {
+            write(self, decision);
+        }
+    }
+
     /// Returns the decision, or writes the error of the store.
     fn decision_or_error<'a>(&mut self, answer: &'a Answer) -> Option<&'a Decision> {
         answer.as_ref().inspect_err(|error| self.store_error(error)).ok()
@@ -184,7 +203,7 @@ fn seconds(span: Span) -> i64 {
     round_up(span, 1_000_000)
 }
 
-fn millis(span: Span) -> i64 {
+pub(super) fn millis(span: Span) -> i64 {
     round_up(span, 1_000)
 }
 

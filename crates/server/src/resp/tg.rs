@@ -1,15 +1,17 @@
-//! `TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]`, and the same for every other operation.
+//! `TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id] [VERBOSE]`, and the same for every other
+//! operation.
 
 use smallvec::SmallVec;
 use tollgate_core::{Act, Decimal, Id, MAX_COST, MAX_NAME_BYTES, Request};
 
+use super::ReplyFormat;
 use super::keys;
 use super::parse::Command;
 use crate::engine::operation::Operation;
 use crate::engine::policies::Policies;
 use crate::error::excerpt_lossy;
 
-/// Parses the command of an act.
+/// Parses the command of an act. Returns also the format of its reply.
 ///
 /// # Errors
 /// Returns the message of the error reply if the command is invalid.
@@ -17,7 +19,7 @@ pub(crate) fn parse<'a>(
     act: Act,
     command: &Command<'a>,
     policies: &'a Policies,
-) -> Result<Operation<'a>, String> {
+) -> Result<(Operation<'a>, ReplyFormat), String> {
     let name = command.arg(1).ok_or_else(|| usage(act))?;
     let policy = policies.find(name)?;
     // If the policy needs a key, the first argument is one, even if it looks like an option.
@@ -25,15 +27,18 @@ pub(crate) fn parse<'a>(
     let more = command.args_from(2 + first).take_while(|arg| !is_option(arg)).count();
     let keys: SmallVec<[&[u8]; 2]> = command.args_from(2).take(first + more).collect();
     let request = keys::parse(policy.required(), &keys)?.ok_or_else(|| usage(act))?;
-    let request = parse_options(act, command.args_from(2 + first + more), request)?;
-    Operation::new(policy, act, request)
+    let (request, format) = parse_options(act, command.args_from(2 + first + more), request)?;
+    Ok((Operation::new(policy, act, request)?, format))
 }
 
 const COST: &str = "COST";
 const FACTOR: &str = "FACTOR";
 const ID: &str = "ID";
 
-const OPTIONS: [&str; 3] = [COST, FACTOR, ID];
+/// The only option without a value.
+const VERBOSE: &str = "VERBOSE";
+
+const OPTIONS: [&str; 4] = [COST, FACTOR, ID, VERBOSE];
 
 fn is_option(arg: &[u8]) -> bool {
     OPTIONS.iter().any(|option| option.as_bytes().eq_ignore_ascii_case(arg))
@@ -44,11 +49,12 @@ fn parse_options<'a>(
     act: Act,
     mut args: impl Iterator<Item = &'a [u8]>,
     mut request: Request<'a>,
-) -> Result<Request<'a>, String> {
-    let mut seen: SmallVec<[&str; 3]> = SmallVec::new();
+) -> Result<(Request<'a>, ReplyFormat), String> {
+    let mut seen: SmallVec<[&str; 4]> = SmallVec::new();
     while let Some(arg) = args.next() {
         let option = OPTIONS.into_iter().find(|name| name.as_bytes().eq_ignore_ascii_case(arg));
-        let (option, value) = option.zip(args.next()).ok_or_else(|| usage(act))?;
+        let value = if option == Some(VERBOSE) { Some(&b""[..]) } else { args.next() };
+        let (option, value) = option.zip(value).ok_or_else(|| usage(act))?;
         let unit_cost = split_unit(value).filter(|_| option == COST);
         // A unit that is given twice is found with the limits.
         if unit_cost.is_none() && seen.contains(&option) {
@@ -60,6 +66,7 @@ fn parse_options<'a>(
             }
             (COST, None) => request.cost(parse_cost(value, value)?),
             (FACTOR, _) => request.factor(parse_factor(value)?),
+            (VERBOSE, _) => request,
             _ => request.id(parse_id(value)?.as_bytes()),
         };
         if unit_cost.is_none() {
@@ -69,7 +76,8 @@ fn parse_options<'a>(
     if act.needs_id() && !seen.contains(&ID) {
         return Err(format!("TG.{} requires an ID", upper(act)));
     }
-    Ok(request)
+    let is_verbose = seen.contains(&VERBOSE);
+    Ok((request, if is_verbose { ReplyFormat::Verbose } else { ReplyFormat::Tollgate }))
 }
 
 /// Splits `unit=n`.
@@ -110,7 +118,8 @@ fn parse_id(arg: &[u8]) -> Result<Id<'_>, String> {
 #[cold]
 fn usage(act: Act) -> String {
     let id = if act.needs_id() { "ID id" } else { "[ID id]" };
-    format!("usage: TG.{} policy key [COST n] [COST unit=n ...] [FACTOR f] {id}", upper(act))
+    let act = upper(act);
+    format!("usage: TG.{act} policy key [COST n] [COST unit=n ...] [FACTOR f] {id} [VERBOSE]")
 }
 
 fn upper(act: Act) -> String {

@@ -177,3 +177,39 @@ fn a_percentage_enforces_for_the_same_subjects() {
     }
     assert!(wrong.is_empty(), "{} of 100 differ: {wrong:?}", wrong.len());
 }
+
+/// `VERBOSE` says over the Redis protocol what the JSON body says, in either version.
+#[test]
+fn verbose_says_what_json_says() {
+    let mut fixture = enforced("silent");
+    assert!(fixture.check("p", "a").0);
+    let mut resp = Client::resp(&fixture.server);
+    let reset = "$14\r\nreset_after_ms\r\n:1000\r\n";
+    let rest = "$6\r\npolicy\r\n$1\r\np\r\n$8\r\nbound_by\r\n$8\r\ngcra 1/s\r\n";
+    let denied = format!(
+        "$7\r\nallowed\r\n:1\r\n$10\r\nwould_deny\r\n:1\r\n$5\r\nlimit\r\n:1\r\n$9\r\nremaining\r\n:0\r\n\
+         $14\r\nretry_after_ms\r\n:0\r\n{reset}{rest}"
+    );
+    assert_eq!(resp.request("TG.CHECK p a VERBOSE\r\n"), format!("*16\r\n{denied}"));
+    resp.request("HELLO 3\r\n");
+    let in_version_3 = denied.replacen(":1\r\n", "#t\r\n", 2);
+    assert_eq!(resp.request("TG.CHECK p a verbose COST 1\r\n"), format!("%8\r\n{in_version_3}"));
+    let allowed = resp.request("TG.PEEK p b VERBOSE\r\n");
+    assert!(allowed.starts_with("%7\r\n$7\r\nallowed\r\n#t\r\n$5\r\nlimit\r\n:1\r\n"), "{allowed}");
+    assert_eq!(resp.request("TG.CHECK p a\r\n"), "*5\r\n:1\r\n:1\r\n:0\r\n:0\r\n:1000\r\n");
+}
+
+#[test]
+fn verbose_has_null_where_there_is_no_number() {
+    let fixture =
+        Fixture::new("[policy.p]\nlimits = [\"unlimited\"]\n[policy.q]\nlimits = [\"gcra 1/s\"]");
+    let mut resp = Client::resp(&fixture.server);
+    let unlimited = resp.request("TG.CHECK p a VERBOSE\r\n");
+    assert!(unlimited.contains("$5\r\nlimit\r\n$-1\r\n$9\r\nremaining\r\n$-1\r\n"), "{unlimited}");
+    resp.request("HELLO 3\r\n");
+    let never = resp.request("TG.CHECK q a COST 2 VERBOSE\r\n");
+    assert!(
+        never.contains("allowed\r\n#f\r\n") && never.contains("retry_after_ms\r\n_\r\n"),
+        "{never}"
+    );
+}

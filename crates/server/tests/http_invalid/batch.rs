@@ -1,6 +1,6 @@
 //! Invalid batches. None of them takes any cost.
 
-use crate::case::{Case, Reply};
+use crate::case::{Case, FRESH, Reply};
 use crate::support::http::post;
 
 const BATCH: &str = "/v1/check/batch";
@@ -84,14 +84,12 @@ pub(crate) fn cases() -> Vec<Case> {
         let checks = vec!["{\"cost\":0,\"key\":\"k\"}"; count].join(",");
         post(BATCH, &format!("{{\"checks\":[{checks}]}}"))
     };
-    let one = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after_ms\":0,\
-               \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
-    let results = format!("{{\"results\":[{}]}}", vec![one; 1_000].join(","));
+    let results = format!("{{\"results\":[{}]}}", vec![FRESH; 1_000].join(","));
     cases.push(Case::stays(many(1_000), Reply::json(&results)));
     cases.push(Case::rejected(many(1_001), 422, "1001 checks: expected 1 to 1000"));
     // None of the batches above has taken any cost.
     let peek = |key: &str| post("/v1/peek", &format!("{{\"key\":\"{key}\"}}"));
-    cases.push(Case::stays(peek("a"), Reply::json(one)));
-    cases.push(Case::stays(peek("b"), Reply::json(one)));
+    cases.push(Case::stays(peek("a"), Reply::fresh()));
+    cases.push(Case::stays(peek("b"), Reply::fresh()));
     cases
 }

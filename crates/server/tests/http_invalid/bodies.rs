@@ -7,10 +7,6 @@ const INVALID_CHUNK: &str = "malformed request body";
 const TOO_LARGE: &str = "request body too large; expected at most 65536 bytes";
 const HEAD: &str = "POST /v1/peek HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n";
 
-/// The response to a peek of the policy `default` with an unused key.
-const FRESH: &str = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after_ms\":0,\
-                     \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
-
 /// Invalid chunks.
 const INVALID_CHUNKS: [&[u8]; 26] = [
     b"x\r\n",
@@ -98,7 +94,7 @@ fn with_longest_head(rest: &str) -> Vec<u8> {
 fn sizes() -> Vec<Case> {
     let max = 64 * 1024;
     let huge = |length: &str| format!("{HEAD}content-length: {length}\r\n\r\n");
-    let fits = |sent: Vec<u8>| Case::stays(sent, Reply::json(FRESH));
+    let fits = |sent: Vec<u8>| Case::stays(sent, Reply::fresh());
     // The same body in chunks of one byte: many more bytes on the wire, but no more to keep.
     let tiny_chunks = |bytes: usize| -> String {
         padded(bytes).chars().map(|byte| format!("1\r\n{byte}\r\n")).collect::<String>()
@@ -147,7 +143,7 @@ fn expectations() -> Vec<Case> {
     vec![
         Case::stays(
             new(body.len()) + body,
-            [b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), Reply::json(FRESH).into()].concat(),
+            [b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), Reply::fresh().into()].concat(),
         ),
         // The client need not send the body at all.
         Case::malformed(new(65_537), 413, TOO_LARGE),
@@ -155,7 +151,7 @@ fn expectations() -> Vec<Case> {
             "GET /healthz HTTP/1.1\r\nhost: t\r\nexpect: 100-Continue\r\n\r\n",
             Reply::page("ok\n"),
         ),
-        Case::closes(head("HTTP/1.0", body.len()) + body, Reply::json(FRESH).old()),
+        Case::closes(head("HTTP/1.0", body.len()) + body, Reply::fresh().old()),
     ]
 }
 
@@ -169,7 +165,7 @@ pub(crate) fn cases() -> Vec<Case> {
         TRAILERS
             .map(|lines| Case::malformed(trailers(lines.as_bytes()), 400, "unexpected trailers")),
     );
-    cases.extend(VALID_CHUNKS.map(|rest| Case::stays(chunked(rest), Reply::json(FRESH))));
+    cases.extend(VALID_CHUNKS.map(|rest| Case::stays(chunked(rest), Reply::fresh())));
     cases.extend(expectations());
     let cut = ["", "b", "b\r\n", "b\r\n{", "b\r\n{\"key\":\"k\"}\r\n0\r\n", "0\r\nx: y\r\n"];
     let incomplete =

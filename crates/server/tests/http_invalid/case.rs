@@ -102,6 +102,14 @@ impl Case {
     }
 }
 
+/// The headers of a policy `default` for an unused key.
+pub(crate) const FRESH_FIELDS: &str = "cache-control: no-store\r\nratelimit: \"default\";r=5\r\n\
+                                       ratelimit-policy: \"default\";q=1;w=1;tollgate-burst=5\r\n";
+
+/// The body of a peek with such a key.
+pub(crate) const FRESH: &str = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after_ms\":0,\
+                                \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
+
 /// An expected response, without its date.
 pub(crate) struct Reply {
     version: &'static str,
@@ -128,7 +136,12 @@ impl Reply {
         Reply { version: "1.1", status, content_type: "", fields: "", body }
     }
 
-    /// A decision in JSON.
+    /// A peek of the policy `default` with an unused key, in JSON.
+    pub(crate) fn fresh() -> Reply {
+        Reply::json(FRESH).fields(FRESH_FIELDS)
+    }
+
+    /// An answer in JSON.
     pub(crate) fn json(body: &str) -> Reply {
         let body = body.to_owned();
         Reply { content_type: "application/json", body, ..Reply::bare(200) }

@@ -277,10 +277,6 @@ const JSON_TYPES: [&str; 4] = [
     "content-type: application/json;",
 ];
 
-/// The response to a peek of the policy `default` with an unused key.
-const FRESH: &str = "{\"allowed\":true,\"limit\":5,\"remaining\":5,\"retry_after_ms\":0,\
-                     \"reset_after_ms\":0,\"policy\":\"default\",\"bound_by\":\"gcra 1/s burst 5\"}";
-
 /// Sent to `/v1/peek`: unusual, but valid.
 const UNUSUAL: &[&str] = &[
     "{\"key\":\"k\",\"cost\":1.0}",
@@ -311,16 +307,18 @@ fn sizes() -> Vec<Case> {
     };
     let of_ip = "{\"allowed\":true,\"limit\":3,\"remaining\":3,\"retry_after_ms\":0,\
                  \"reset_after_ms\":0,\"policy\":\"login\",\"bound_by\":\"fixed-window 3/h per ip\"}";
+    let of_login = "cache-control: no-store\r\nratelimit: \"login-1\";r=3\r\n\
+                    ratelimit-policy: \"login-1\";q=3;w=3600, \"login-2\";q=1;w=1;tollgate-burst=5\r\n";
     let (key_size, id_size) =
         ("key has 1025 bytes; expected 1 to 1024", "id has 65 bytes; expected 1 to 64");
     vec![
-        Case::stays(key(&"k".repeat(1_024)), Reply::json(FRESH)),
+        Case::stays(key(&"k".repeat(1_024)), Reply::fresh()),
         Case::rejected(key(&"k".repeat(1_025)), 422, key_size),
-        Case::stays(key(&"\\u00e4".repeat(512)), Reply::json(FRESH)),
+        Case::stays(key(&"\\u00e4".repeat(512)), Reply::fresh()),
         Case::rejected(key(&format!("{}a", "\\u00e4".repeat(512))), 422, key_size),
-        Case::stays(id(&"i".repeat(64)), Reply::json(FRESH)),
+        Case::stays(id(&"i".repeat(64)), Reply::fresh()),
         Case::rejected(id(&"i".repeat(65)), 422, id_size),
-        Case::stays(ip(&"k".repeat(1_024)), Reply::json(of_ip)),
+        Case::stays(ip(&"k".repeat(1_024)), Reply::json(of_ip).fields(of_login)),
         Case::rejected(ip(&"k".repeat(1_025)), 422, &format!("ip: {key_size}")),
     ]
 }
@@ -399,10 +397,9 @@ pub(crate) fn cases() -> Vec<Case> {
         )
     }));
     cases.extend(
-        JSON_TYPES.map(|field| Case::stays(typed(&format!("{field}\r\n")), Reply::json(FRESH))),
+        JSON_TYPES.map(|field| Case::stays(typed(&format!("{field}\r\n")), Reply::fresh())),
     );
-    cases
-        .extend(UNUSUAL.iter().map(|json| Case::stays(post("/v1/peek", json), Reply::json(FRESH))));
+    cases.extend(UNUSUAL.iter().map(|json| Case::stays(post("/v1/peek", json), Reply::fresh())));
     cases.extend(["reserve", "settle", "release", "renew"].map(|act| {
         let sent = post(&format!("/v1/{act}"), "{\"key\":\"a\"}");
         Case::rejected(sent, 422, &format!("{act} needs an id"))

@@ -1,6 +1,6 @@
 //! Unknown paths, and methods that a path does not support.
 
-use crate::case::{Case, Reply};
+use crate::case::{Case, FRESH_FIELDS, Reply};
 
 const NOWHERE: &str = "no such path; see /openapi.json";
 
@@ -64,13 +64,11 @@ fn not_allowed(method: &'static str, target: &'static str, allow: &'static str) 
 
 fn heads() -> Vec<Case> {
     let head = |target: &str, reply: Reply| Case::stays(request("HEAD", target), reply.only_head());
-    let fresh = "cache-control: no-store\r\nratelimit: \"default\";r=5\r\n\
-                 ratelimit-policy: \"default\";q=1;w=1;tollgate-burst=5\r\n";
     vec![
         head("/healthz", Reply::page("ok\n")),
         head("/readyz", Reply::page("ready\n")),
         head("/nowhere", Reply::problem(404, NOWHERE)),
-        head("/check?key=k&peek=1", Reply::allowed(fresh)),
+        head("/check?key=k&peek=1", Reply::allowed(FRESH_FIELDS)),
         head("/check?key=", Reply::problem(422, "key is empty; expected 1 to 1024 bytes")),
         // A response to HEAD has no body, even if it has a content-length (RFC 9110, 9.3.2).
         Case::closes(

@@ -1,11 +1,8 @@
 //! Invalid and unusual queries of `/check`, which proxies send.
 
-use crate::case::{Case, Reply};
+use crate::case::{Case, FRESH_FIELDS, Reply};
 use crate::support::http::get;
 
-/// The headers for an unused key of the policy `default`.
-const FRESH: &str = "cache-control: no-store\r\nratelimit: \"default\";r=5\r\n\
-                     ratelimit-policy: \"default\";q=1;w=1;tollgate-burst=5\r\n";
 /// The headers for a key of which two units were taken.
 const TWO_TAKEN: &str = "cache-control: no-store\r\nratelimit: \"default\";r=3;t=2\r\n\
                          ratelimit-policy: \"default\";q=1;w=1;tollgate-burst=5\r\n";
@@ -92,8 +89,9 @@ const UNKNOWN: [(&str, &str); 5] = [
 fn distinct_keys() -> Vec<Case> {
     let take = |key: &str| Case::stays(get(&format!("/check?cost=2&key={key}")), two());
     let same = |key: &str| Case::stays(get(&format!("/check?peek=1&key={key}")), two());
-    let other =
-        |key: &str| Case::stays(get(&format!("/check?peek=1&key={key}")), Reply::allowed(FRESH));
+    let other = |key: &str| {
+        Case::stays(get(&format!("/check?peek=1&key={key}")), Reply::allowed(FRESH_FIELDS))
+    };
     vec![
         take("%ff%20x"),
         same("%FF+x"),
@@ -123,7 +121,7 @@ fn many() -> Vec<Case> {
         get(&format!("/check?{others}key=k&peek=1"))
     };
     vec![
-        Case::stays(after(62), Reply::allowed(FRESH)),
+        Case::stays(after(62), Reply::allowed(FRESH_FIELDS)),
         Case::rejected(after(64), 422, "missing key: a limit counts the nameless key"),
     ]
 }
@@ -134,7 +132,7 @@ fn sizes() -> Vec<Case> {
     let cost = |cost: &str| get(&format!("/check?peek=1&key=k&cost={cost}"));
     let too_much = "cost 4294967296: expected at most 4294967295";
     vec![
-        Case::stays(key(1_024), Reply::allowed(FRESH)),
+        Case::stays(key(1_024), Reply::allowed(FRESH_FIELDS)),
         Case::rejected(key(1_025), 422, "key has 1025 bytes; expected 1 to 1024"),
         Case::rejected(cost("4294967296"), 422, too_much),
     ]
@@ -148,10 +146,9 @@ pub(crate) fn cases() -> Vec<Case> {
         })
         .into();
     cases.push(Case::rejected(get("/check"), 422, "missing key: a limit counts the nameless key"));
-    cases.extend(
-        UNUSUAL
-            .map(|rest| Case::stays(get(&format!("/check?peek=1&{rest}")), Reply::allowed(FRESH))),
-    );
+    cases.extend(UNUSUAL.map(|rest| {
+        Case::stays(get(&format!("/check?peek=1&{rest}")), Reply::allowed(FRESH_FIELDS))
+    }));
     cases.extend(UNKNOWN.map(|(name, quoted)| {
         let why = format!("unknown policy '{quoted}': expected one of db, default, login");
         Case::rejected(get(&format!("/check?key=k&policy={name}")), 404, &why)

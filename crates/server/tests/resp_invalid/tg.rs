@@ -24,33 +24,39 @@ const WRONG_USAGE: [&str; 9] = [
     " api COST 1",
 ];
 
-const ERRORS: [(&str, &str); 30] = [
-    ("TG.PEEK api", "ERR usage: TG.PEEK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]"),
+const ERRORS: [(&str, &str); 31] = [
+    (
+        "TG.PEEK api",
+        "ERR usage: TG.PEEK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id] [VERBOSE]",
+    ),
     (
         "TG.REFUND api",
-        "ERR usage: TG.REFUND policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+        "ERR usage: TG.REFUND policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id] [VERBOSE]",
     ),
     (
         "TG.CHARGE api",
-        "ERR usage: TG.CHARGE policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+        "ERR usage: TG.CHARGE policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id] [VERBOSE]",
     ),
     (
         "TG.RESET api",
-        "ERR usage: TG.RESET policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+        "ERR usage: TG.RESET policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id] [VERBOSE]",
     ),
     (
         "TG.RESERVE api",
-        "ERR usage: TG.RESERVE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id",
+        "ERR usage: TG.RESERVE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id [VERBOSE]",
     ),
     (
         "TG.SETTLE api",
-        "ERR usage: TG.SETTLE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id",
+        "ERR usage: TG.SETTLE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id [VERBOSE]",
     ),
     (
         "TG.RELEASE api",
-        "ERR usage: TG.RELEASE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id",
+        "ERR usage: TG.RELEASE policy key [COST n] [COST unit=n ...] [FACTOR f] ID id [VERBOSE]",
     ),
-    ("TG.RENEW api", "ERR usage: TG.RENEW policy key [COST n] [COST unit=n ...] [FACTOR f] ID id"),
+    (
+        "TG.RENEW api",
+        "ERR usage: TG.RENEW policy key [COST n] [COST unit=n ...] [FACTOR f] ID id [VERBOSE]",
+    ),
     ("TG.RESERVE api k COST 2", "ERR TG.RESERVE requires an ID"),
     ("TG.SETTLE api k COST 2", "ERR TG.SETTLE requires an ID"),
     ("TG.RELEASE db k", "ERR TG.RELEASE requires an ID"),
@@ -86,6 +92,7 @@ const ERRORS: [(&str, &str); 30] = [
     ),
     ("TG.CHECK api k COST a=1 COST 1 COST a=1", "ERR the cost of \"a\" is given twice"),
     ("TG.CHECK api k COST a=1 COST 1 COST 1", "ERR duplicate option COST"),
+    ("TG.CHECK api k VERBOSE verbose", "ERR duplicate option VERBOSE"),
     (
         "TG.CHECK api k FACTOR 1000001",
         "ERR limit \"gcra 1/s burst 5\": factor \"1000001\" is not accepted; expected a decimal \
@@ -105,7 +112,7 @@ const NAMED: [(&str, &str); 14] = [
     ("\"ip=1 user=2 ip=3\"", "duplicate key 'ip='"),
     (
         "ip=1 COST 1 user=2",
-        "usage: TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]",
+        "usage: TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id] [VERBOSE]",
     ),
     ("ip=1 user=2 COST 1 COST 1", "duplicate option COST"),
     ("ip=1", "missing key \"user\": a limit counts per user"),
@@ -164,7 +171,8 @@ pub(crate) fn cases() -> Vec<Case> {
     let bare = |arg: &str| arg.trim_matches('"').to_owned();
     let mut cases: Vec<_> = ERRORS.iter().map(Case::error).collect();
     cases.extend(WRONG_USAGE.map(|rest| {
-        let usage = "usage: TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id]";
+        let usage =
+            "usage: TG.CHECK policy key [COST n] [COST unit=n ...] [FACTOR f] [ID id] [VERBOSE]";
         error(format!("TG.CHECK{rest}"), usage.to_owned())
     }));
     cases.extend(INVALID_COSTS.map(|cost| {
