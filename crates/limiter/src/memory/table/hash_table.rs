@@ -252,6 +252,8 @@ impl<const W: usize, const N: usize> HashTable<W, N> {
     }
 
     /// Rebuilds the table from the records to keep, with room for as many again. Returns their number.
+    ///
+    /// Straight from one to the other: a list between them would be as large, and is written and read once more.
     fn rebuild(&mut self, mut keep: impl FnMut(&[u64; W]) -> bool) -> u32 {
         let mut kept: usize = 0;
         for record in self.lines.iter_mut().flat_map(|line| &mut line.0) {
