@@ -39,8 +39,13 @@ fn app() -> u16 {
             let mut request = [0; 65_536];
             let length = stream.read(&mut request).unwrap_or(0);
             let request = String::from_utf8_lossy(&request[..length]).to_lowercase();
-            let is_silenced = request.lines().any(|line| line == "tollgate-silenced: 1");
-            let body = if is_silenced { "ban" } else { "app" };
+            let mut silenced =
+                request.lines().filter_map(|line| line.strip_prefix("tollgate-silenced:"));
+            let body = match (silenced.next().map(str::trim), silenced.next()) {
+                (None, _) => "app",
+                (Some("1"), None) => "ban",
+                _ => "odd",
+            };
             let head = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\n";
             let _ = stream.write_all(format!("{head}{body}\n").as_bytes());
         }
