@@ -28,8 +28,8 @@ pub enum Enforce {
     On,
     /// Requests are counted, and all of them pass.
     Shadow,
-    /// Requests are counted, and the clients of denied ones see no difference: a shadow ban. Only what stands behind the
-    /// limiter learns that a request was denied, and may answer it with nothing of worth.
+    /// Requests are counted, and the clients of denied ones see no difference: a shadow ban. Only the application behind
+    /// the limiter learns that a request was denied, and decides what to answer.
     Silent,
     /// Nothing is counted, and all requests pass.
     Off,

@@ -33,7 +33,8 @@ pub struct ServerConfig {
     pub grpc: Listen,
     /// Number of worker threads that share the connections. Default: one for each processor.
     pub threads: Option<NonZeroUsize>,
-    /// The proxies that are trusted: what only the application behind them may know is sent to them.
+    /// Trusted proxies, besides those on this machine. They receive `Tollgate-Silenced: 1` where a request was denied
+    /// silently.
     pub trusted_proxies: Vec<Network>,
     /// Limits on HTTP connections.
     pub http_limits: HttpLimits,

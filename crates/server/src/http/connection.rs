@@ -15,7 +15,7 @@ use progress::Progress;
 /// What the parts of one connection share.
 pub(super) struct Connection {
     pub(super) service: Rc<Service>,
-    /// Whether the peer is told what only the application behind a proxy may know.
+    /// Whether the peer is on this machine or a trusted proxy: only such peers receive `Tollgate-Silenced`.
     pub(super) is_trusted: bool,
     pub(super) progress: Progress,
     /// What is not sent yet, over HTTP/2.

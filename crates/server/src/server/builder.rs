@@ -118,7 +118,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Trusts these proxies, besides those on this machine: they are told which requests were denied silently.
+    /// Trusts these proxies, besides those on this machine: they receive `Tollgate-Silenced: 1` where a request was denied
+    /// silently.
     pub fn trusted_proxies(mut self, networks: impl Into<Vec<Network>>) -> ServerBuilder {
         self.trusted_proxies = networks.into();
         self
